@@ -1,0 +1,42 @@
+"""dgpax: deep Gaussian processes in JAX. One model definition, every way of inferring it."""
+
+import os as _os
+
+import jax as _jax
+
+if "JAX_ENABLE_X64" not in _os.environ:  # float64 is the default of dgpax; set JAX_ENABLE_X64=0 to keep float32
+    _jax.config.update("jax_enable_x64", True)
+
+from . import covariances as covariances
+from . import data as data
+from . import distributions as distributions
+from . import inducing as inducing
+from . import inference as inference
+from . import kernels as kernels
+from . import layers as layers
+from . import likelihoods as likelihoods
+from . import linalg as linalg
+from . import means as means
+from . import metrics as metrics
+from . import objectives as objectives
+from . import parameters as parameters
+from . import plot as plot
+from . import posteriors as posteriors
+from . import prediction as prediction
+from .architectures import gp_regression as gp_regression
+from .architectures import sparse_gp_regression as sparse_gp_regression
+from .data import Dataset as Dataset
+from .data import dataset as dataset
+from .data import load as load
+from .inference import Fit as Fit
+from .inference import fit as fit
+from .layers import GPLayer as GPLayer
+from .model import DeepGP as DeepGP
+from .parameters import freeze as freeze
+from .parameters import table as table
+from .parameters import unfreeze as unfreeze
+from .prediction import predict as predict
+from .prediction import predict_jointly as predict_jointly
+from .prediction import predict_latent as predict_latent
+
+__version__ = "0.1.0"

@@ -1,0 +1,66 @@
+"""Ready models with starting values taken from the data."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+
+from .data import Dataset, standardise
+from .errors import InputError, UnknownNameError
+from .inducing import Points, greedy_bound, greedy_variance, k_means
+from .kernels import RBF, AbstractKernel
+from .layers import GPLayer
+from .likelihoods import GaussianNoise
+from .model import DeepGP
+from .parameters import Positive, Real
+
+NOISE_START = 0.1
+
+
+def gp_regression(data: Dataset, kernel: AbstractKernel | None = None) -> DeepGP:
+    """A one-layer model for exact regression: standardised data, a shared ARD RBF unless another kernel is given."""
+    return _one_layer(data, kernel, None)
+
+
+def sparse_gp_regression(
+    data: Dataset,
+    num_inducing: int = 100,
+    kernel: AbstractKernel | None = None,
+    *,
+    points: str = "k-means",
+    train_points: bool = True,
+    seed: int = 0,
+) -> DeepGP:
+    """A one-layer model with inducing points for sparse regression.
+
+    `points` says where they start: "k-means" (cluster centres), "variance" (rows that are least determined by
+    those already chosen), "bound" (rows that raise the collapsed bound the most). They are trained unless
+    `train_points` is False.
+    """
+    start = _one_layer(data, kernel, None)
+    scaled = start.to_model_units(data)
+    prior = start.layers[0].kernel
+    if points == "k-means":
+        locations = k_means(scaled.x, num_inducing, seed)
+    elif points == "variance":
+        locations = greedy_variance(prior, scaled.x, num_inducing)
+    elif points == "bound":
+        locations = greedy_bound(prior, scaled.x, scaled.y, NOISE_START, num_inducing, seed=seed)
+    else:
+        raise UnknownNameError(f"points={points!r} isn't known. There are: k-means, variance, bound.")
+    return _one_layer(data, kernel, Points(Real(locations, trainable=train_points)))
+
+
+def _one_layer(data: Dataset, kernel: AbstractKernel | None, inducing: Points | None) -> DeepGP:
+    if not isinstance(data, Dataset):
+        raise InputError(f"A Dataset is needed; got {type(data).__name__}. Make one: dataset(x, y).")
+    scaling = standardise(data)
+    kernel = RBF(default_lengthscales(data.num_inputs, data.x.dtype)) if kernel is None else kernel
+    layer = GPLayer(kernel, num_outputs=data.num_outputs, inducing=inducing)
+    noise = Positive(jnp.asarray(NOISE_START, data.x.dtype))
+    return DeepGP(layer, GaussianNoise(noise), scaling)
+
+
+def default_lengthscales(num_inputs: int, dtype) -> jnp.ndarray:
+    """√D for every standardised column: the typical distance of two rows is then about √2 length scales."""
+    return jnp.full((num_inputs,), np.sqrt(num_inputs), dtype)

@@ -1,0 +1,24 @@
+"""Data: checking, scaling, minibatches, and a catalogue of named sets.
+
+`dataset` turns what the user has into a `Dataset`; `standardise` gives the `Scaling` that travels with a model;
+`minibatch` draws the batch of a step; `load` knows public datasets by name.
+"""
+
+from ._catalogue import Catalogue as Catalogue
+from ._catalogue import CatalogueRow as CatalogueRow
+from ._catalogue import NamedDataset as NamedDataset
+from ._catalogue import catalogue as catalogue
+from ._catalogue import data_folder as data_folder
+from ._catalogue import load as load
+from ._catalogue import names as names
+from ._dataset import Dataset as Dataset
+from ._dataset import dataset as dataset
+from ._minibatch import batch_indices as batch_indices
+from ._minibatch import minibatch as minibatch
+from ._minibatch import split as split
+from ._scaling import Scaling as Scaling
+from ._scaling import constant_columns as constant_columns
+from ._scaling import identity_scaling as identity_scaling
+from ._scaling import standardise as standardise
+from ._scaling import standardise_inputs as standardise_inputs
+from ._validation import check_inputs as check_inputs

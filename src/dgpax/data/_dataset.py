@@ -1,0 +1,115 @@
+"""Rows of inputs and outputs, and the checking constructor."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Callable
+
+import equinox as eqx
+import numpy as np
+from jax.core import Tracer
+
+from ..errors import DgpaxWarning, InputError, InputTypeError, UnknownNameError
+from ..typing import Array, Float, Int
+from ._validation import Columns, all_finite, named, read_inputs, read_outputs, refuse_infinite, refuse_missing
+
+
+class Dataset(eqx.Module):
+    """Inputs `x`, outputs `y` (NaN: this output is missing) and `scale`, the N/B of minibatch objectives.
+
+    Takes arrays that are already checked, so that it can be built inside jit; `dataset` is the constructor that
+    checks. Names are () where the source had none.
+    """
+
+    x: Float[Array, "N D"]
+    y: Float[Array, "N P"]
+    scale: Float[Array, ""] | float = 1.0
+    input_names: tuple[str, ...] = eqx.field(static=True, default=())
+    output_names: tuple[str, ...] = eqx.field(static=True, default=())
+
+    @property
+    def num_rows(self) -> int:
+        return self.x.shape[0]
+
+    @property
+    def num_inputs(self) -> int:
+        return self.x.shape[1]
+
+    @property
+    def num_outputs(self) -> int:
+        return self.y.shape[1]
+
+    def take(self, rows: Int[Array, " B"]) -> Dataset:
+        """These rows, in this order; names and scale stay."""
+        return dataclasses.replace(self, x=self.x[rows], y=self.y[rows])
+
+
+def dataset(x, y, *, missing: str = "error") -> Dataset:
+    """Check data and bring it into the form that models take.
+
+    `x` is [N, D], `y` is [N] or [N, P]: NumPy or JAX arrays, lists, pandas or polars frames (whose column names are
+    kept). float32 stays float32; integers, booleans and other floats become the default float. The values are copied.
+
+    `missing` says what to do with NaN: "error" raises; "drop" leaves out every row that has one, with a warning;
+    "keep_outputs" keeps NaN in y as missing outputs, if every row and every column of y has at least one value.
+    Infinite values always raise.
+    """
+    if missing not in _POLICIES:
+        raise UnknownNameError(f"dataset(missing={missing!r}) isn't known. There are: {', '.join(_POLICIES)}.")
+    if isinstance(x, Tracer) or isinstance(y, Tracer):
+        raise InputTypeError(
+            "dataset() looks at the values, which are unknown inside jit, grad or vmap. "
+            "Call it outside and pass the Dataset in, or use Dataset(x, y), which checks nothing."
+        )
+    inputs, outputs = read_inputs(x), read_outputs(y)
+    if len(inputs.values) != len(outputs.values):
+        raise InputError(
+            f"x and y must have the same number of rows; x has {len(inputs.values)}, y has {len(outputs.values)}."
+        )
+    if not (all_finite(inputs.values) and all_finite(outputs.values)):
+        refuse_infinite(inputs)
+        refuse_infinite(outputs)
+        inputs, outputs = _POLICIES[missing](inputs, outputs)
+    return Dataset(inputs.to_jax(), outputs.to_jax(), input_names=inputs.names, output_names=outputs.names)
+
+
+def _refuse(inputs: Columns, outputs: Columns) -> tuple[Columns, Columns]:
+    advice = "Fill them in, or leave these rows out with dataset(..., missing='drop')."
+    refuse_missing(inputs, advice)
+    refuse_missing(outputs, f"{advice} With several outputs, missing='keep_outputs' keeps the rows that have some.")
+    return inputs, outputs
+
+
+def _drop(inputs: Columns, outputs: Columns) -> tuple[Columns, Columns]:
+    complete = np.all(~np.isnan(np.hstack([inputs.values, outputs.values])), axis=1)
+    num_rows, num_dropped = len(complete), int(np.sum(~complete))
+    if num_dropped == num_rows:
+        raise InputError(
+            f"All {num_rows} rows have NaN in x or y: after dropping them there are 0 sample(s), "
+            "while a minimum of 1 is required. Fill in the missing values."
+        )
+    warnings.warn(f"Dropped {num_dropped} of {num_rows} rows that have NaN in x or y.", DgpaxWarning, stacklevel=3)
+    return inputs.rows(complete), outputs.rows(complete)
+
+
+def _keep_outputs(inputs: Columns, outputs: Columns) -> tuple[Columns, Columns]:
+    refuse_missing(inputs, "Only outputs can be missing: fill the inputs in, or use missing='drop'.")
+    absent = np.isnan(outputs.values)
+    empty_rows = int(np.sum(absent.all(axis=1)))
+    if empty_rows:
+        raise InputError(
+            f"{empty_rows} of {len(absent)} rows have no output at all (NaN in every column of y). "
+            "Leave them out, or use missing='drop', which drops every row with NaN."
+        )
+    empty_columns = np.flatnonzero(absent.all(axis=0))
+    if len(empty_columns):
+        raise InputError(f"y has no value at all in {named(outputs, empty_columns)}. Leave that output out.")
+    return inputs, outputs
+
+
+_POLICIES: dict[str, Callable[[Columns, Columns], tuple[Columns, Columns]]] = {
+    "error": _refuse,
+    "drop": _drop,
+    "keep_outputs": _keep_outputs,
+}

@@ -1,0 +1,159 @@
+"""From whatever the user has to a float array, or an error that says what to do."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from scipy.sparse import issparse
+
+from ..errors import DgpaxError, InputError, InputTypeError
+from ..typing import Array, Float
+from ._frames import column_names, frame_to_numpy, is_frame, select_columns
+
+_MOST_NAMED = 10
+
+_REFUSED: dict[str, tuple[type[DgpaxError], str]] = {
+    "c": (InputError, "Complex data not supported. Pass real and imaginary parts as two columns"),
+    "O": (InputError, "Arrays of Python objects can't be used. If all entries are numbers, use array.astype(float)"),
+    "U": (InputTypeError, "Text can't be used. Encode it as numbers, e.g. one-hot"),
+    "S": (InputTypeError, "Text can't be used. Encode it as numbers, e.g. one-hot"),
+    "T": (InputTypeError, "Text can't be used. Encode it as numbers, e.g. one-hot"),
+    "M": (InputTypeError, "Times can't be used. Convert them to numbers, e.g. days since a fixed date"),
+    "m": (InputTypeError, "Durations can't be used. Convert them to numbers, e.g. seconds"),
+}
+
+
+class Columns(NamedTuple):
+    """A float array [N, D], in host memory or on a device, with what its columns are called and what it is for."""
+
+    values: np.ndarray | Array
+    names: tuple[str, ...]
+    role: str
+
+    def rows(self, keep: np.ndarray) -> Columns:
+        return self._replace(values=np.asarray(self.values)[keep])
+
+    def to_jax(self) -> Float[Array, "N D"]:
+        """A copy of host memory, so that later changes by its owner don't reach it."""
+        return self.values if isinstance(self.values, jax.Array) else jnp.array(self.values)
+
+
+def check_inputs(x, num_inputs: int, input_names: tuple[str, ...] = ()) -> Float[Array, "N D"]:
+    """Check inputs at prediction time against the training data's.
+
+    A frame is brought into the order of `input_names` by its column names. While tracing (jit, grad, vmap), shape and
+    dtype are checked and the values can't be.
+    """
+    if is_frame(x) and input_names and column_names(x, "x"):
+        x = select_columns(x, input_names, "x")
+    inputs = read_inputs(x)
+    if inputs.values.shape[1] != num_inputs:
+        raise InputError(
+            f"x has {inputs.values.shape[1]} features, but the model is expecting {num_inputs} features as input."
+        )
+    if not isinstance(inputs.values, Tracer) and not all_finite(inputs.values):
+        refuse_infinite(inputs)
+        refuse_missing(inputs, "Fill them in or leave these rows out.")
+    return inputs.to_jax()
+
+
+def read_inputs(x) -> Columns:
+    """x as [N, D] with N, D > 0; NaN and inf are not looked for yet."""
+    values, names = _read(x, "x")
+    if values.ndim == 1:
+        raise InputError(
+            f"x must be a table of shape (rows, columns); got a 1-D array of length {values.size}. Reshape your data: "
+            "x.reshape(-1, 1) if it is one column (series.to_frame() for a series), x.reshape(1, -1) if it is one row."
+        )
+    if values.ndim != 2:
+        raise InputError(
+            f"x must be a table of shape (rows, columns); got shape {values.shape}. "
+            "Reshape your data to one row per example: x.reshape(len(x), -1)."
+        )
+    return _refuse_empty(Columns(values, names, "x"))
+
+
+def read_outputs(y) -> Columns:
+    """y as [N, P] with N, P > 0; NaN and inf are not looked for yet."""
+    values, names = _read(y, "y")
+    if values.ndim not in (1, 2):
+        raise InputError(f"y must have shape (rows,) or (rows, outputs); got shape {values.shape}.")
+    return _refuse_empty(Columns(values.reshape(len(values), -1) if values.ndim == 1 else values, names, "y"))
+
+
+def _refuse_empty(columns: Columns) -> Columns:
+    for axis, noun in enumerate(("sample", "feature" if columns.role == "x" else "output")):
+        if columns.values.shape[axis] == 0:
+            raise InputError(
+                f"Found 0 {noun}(s) in {columns.role} (shape={columns.values.shape}) while a minimum of 1 is required."
+            )
+    return columns
+
+
+def _read(value: Any, role: str) -> tuple[np.ndarray | Array, tuple[str, ...]]:
+    default = np.dtype(jnp.result_type(float))
+    if is_frame(value):
+        return frame_to_numpy(value, role, default), column_names(value, role)
+    if issparse(value):
+        raise InputTypeError(
+            f"{role} is a sparse matrix, which can't be used. If it fits in memory, make it dense: {role}.toarray()."
+        )
+    array = value if isinstance(value, jax.Array) else _to_numpy(value, role)
+    _refuse_dtype(array.dtype, role)
+    is_float32 = array.dtype.kind == "f" and array.dtype.itemsize == 4
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32 if is_float32 else default), ()
+
+
+def _refuse_dtype(dtype: Any, role: str) -> None:
+    if isinstance(dtype, np.dtype) and dtype.kind in _REFUSED:
+        error, advice = _REFUSED[dtype.kind]
+        raise error(f"{advice}; {role} has dtype {dtype}.")
+    if not any(jnp.issubdtype(dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)):
+        raise InputTypeError(f"Real numbers are needed; {role} has dtype {dtype}.")
+
+
+def _to_numpy(value: Any, role: str) -> np.ndarray:
+    if isinstance(value, np.ma.MaskedArray) and value.dtype.kind in "fiub":
+        return np.ma.filled(value.astype(np.result_type(value.dtype, np.float32)), np.nan)
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise InputError(f"{role} can't be read as an array: {error}. All rows must have the same length.") from error
+
+
+def all_finite(values: np.ndarray | Array) -> bool:
+    """Is there neither NaN nor inf? The sum answers without memory, unless it overflows."""
+    xp = jnp if isinstance(values, jax.Array) else np
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(xp.isfinite(xp.sum(values))) or bool(xp.all(xp.isfinite(values)))
+
+
+def refuse_infinite(columns: Columns) -> None:
+    """Raise if there is an infinite value."""
+    advice = f"Replace them by finite numbers that fit in {columns.values.dtype}, or leave these rows out."
+    _refuse_where(np.isinf(np.asarray(columns.values)), columns, "inf", advice)
+
+
+def refuse_missing(columns: Columns, advice: str) -> None:
+    """Raise if there is a NaN."""
+    _refuse_where(np.isnan(np.asarray(columns.values)), columns, "NaN", advice)
+
+
+def _refuse_where(bad: np.ndarray, columns: Columns, what: str, advice: str) -> None:
+    if bad.any():
+        raise InputError(
+            f"{columns.role} has {what} in {int(bad.any(axis=1).sum())} of {len(bad)} rows, "
+            f"in {named(columns, np.flatnonzero(bad.any(axis=0)))}. {advice}"
+        )
+
+
+def named(columns: Columns, indices: np.ndarray) -> str:
+    """`column 'age'` or `columns 0, 3`, for messages."""
+    labels = [repr(columns.names[i]) if columns.names else str(i) for i in indices[:_MOST_NAMED]]
+    more = [f"… ({len(indices)} in all)"] * (len(indices) > _MOST_NAMED)
+    return f"column{'s' if len(indices) > 1 else ''} {', '.join(labels + more)}"

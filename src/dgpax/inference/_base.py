@@ -1,0 +1,97 @@
+"""The contracts of inference: a method says what is trained and maximised, an engine takes the steps."""
+
+import abc
+from typing import Any, NamedTuple
+
+import equinox as eqx
+
+from ..data import Dataset
+from ..model import DeepGP
+from ..objectives import AbstractTerms
+from ..parameters import combine, log_prior, partition
+from ..posteriors import AbstractPosterior
+from ..typing import Array, Bool, Float, Int, PyTree, RandomKey
+
+
+class Info(NamedTuple):
+    """What a step tells, to look at. `objective` is the value before the step, hyper-priors included."""
+
+    objective: Float[Array, ""]
+    gradient_norm: Float[Array, ""]
+    jitter: Float[Array, ""]
+    converged: Bool[Array, ""]
+
+
+class AbstractMethod(eqx.Module):
+    """A way of inference: what is trained, what is maximised, and which posterior comes out."""
+
+    @property
+    @abc.abstractmethod
+    def deterministic(self) -> bool:
+        """Whether the objective is the same number for every key."""
+
+    @property
+    @abc.abstractmethod
+    def warm_up(self) -> tuple[str, ...]:
+        """Paths of parameters that are held fixed until the others have been trained once; often none."""
+
+    @abc.abstractmethod
+    def target(self, model: DeepGP, data: Dataset) -> PyTree:
+        """What is trained: the model, or the model with a posterior."""
+
+    @abc.abstractmethod
+    def objective(self, target: PyTree, data: Dataset, key: RandomKey) -> AbstractTerms:
+        """What is maximised."""
+
+    @abc.abstractmethod
+    def finish(self, target: PyTree, data: Dataset) -> tuple[DeepGP, AbstractPosterior]:
+        """The model and the posterior that were inferred."""
+
+    @abc.abstractmethod
+    def default_engine(self) -> "AbstractEngine":
+        """The engine that is used when none is named."""
+
+
+class Problem(eqx.Module):
+    """What an engine works on."""
+
+    method: AbstractMethod
+    target: PyTree
+    data: Dataset
+
+    def trainable(self) -> PyTree:
+        """The raw arrays that are trained."""
+        return partition(self.target)[0]
+
+    def at(self, trainable: PyTree) -> PyTree:
+        """The target with these trained values."""
+        return combine(trainable, partition(self.target)[1])
+
+    def loss(self, trainable: PyTree, key: RandomKey) -> tuple[Float[Array, ""], AbstractTerms]:
+        """Minus the objective and the log hyper-priors."""
+        target = self.at(trainable)
+        terms = self.method.objective(target, self.data, key)
+        return -(terms.total + log_prior(target)), terms
+
+
+class AbstractEngine(eqx.Module):
+    """Takes steps. `State` holds what the next step needs and nothing else; it is a pytree of arrays."""
+
+    max_steps: eqx.AbstractVar[int]
+    steps_per_call: eqx.AbstractVar[int]
+
+    @abc.abstractmethod
+    def init(self, problem: Problem, key: RandomKey) -> Any:
+        """The first state."""
+
+    @abc.abstractmethod
+    def step(self, problem: Problem, state: Any, key: RandomKey, step: Int[Array, ""]) -> tuple[Any, Info]:
+        """The next state. All randomness is a function of (key, step), so that a run can be resumed."""
+
+    @abc.abstractmethod
+    def retreat(self, state: Any) -> Any:
+        """The state to go on from after a step that was rejected: same values, a more careful step."""
+
+    @abc.abstractmethod
+    def result(self, state: Any) -> PyTree:
+        """The trained values in a state."""

@@ -1,0 +1,64 @@
+"""Exact and sparse regression: only the model is trained; the posterior follows in closed form."""
+
+from __future__ import annotations
+
+import equinox as eqx
+
+from ..objectives import collapsed_bound, log_evidence
+from ..posteriors import Exact as ExactPosterior
+from ..posteriors import one_gp_layer, optimal_posterior
+from ._base import AbstractMethod
+from ._lbfgs import LBFGS
+
+
+class Exact(AbstractMethod):
+    """Exact GP regression by the log evidence: O(N³)."""
+
+    @property
+    def deterministic(self):
+        return True
+
+    @property
+    def warm_up(self):
+        return ()
+
+    def target(self, model, data):
+        one_gp_layer(model)
+        return model
+
+    def objective(self, target, data, key):
+        return log_evidence(target, data)
+
+    def finish(self, target, data):
+        return target, ExactPosterior.condition(target, data)
+
+    def default_engine(self):
+        return LBFGS()
+
+
+class Sparse(AbstractMethod):
+    """Sparse GP regression by the collapsed bound [Titsias 2009]: O(N·M²), in chunks of rows if asked."""
+
+    chunk_rows: int | None = eqx.field(static=True, default=None)
+
+    @property
+    def deterministic(self):
+        return True
+
+    @property
+    def warm_up(self):
+        """Locations stay until the length scales are right: from a poor start they scatter and get stuck."""
+        return ("*.inducing",)
+
+    def target(self, model, data):
+        one_gp_layer(model)
+        return model
+
+    def objective(self, target, data, key):
+        return collapsed_bound(target, data, self.chunk_rows)
+
+    def finish(self, target, data):
+        return target, optimal_posterior(target, data, self.chunk_rows)
+
+    def default_engine(self):
+        return LBFGS()

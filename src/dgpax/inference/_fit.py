@@ -1,0 +1,167 @@
+"""`fit`: from a model and data to a fitted model."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from ..conditional import unclipped_residual
+from ..data import Dataset, constant_columns
+from ..errors import DgpaxWarning, InputError, NumericalError
+from ..model import DeepGP
+from ..parameters import cast, find, freeze, matches
+from ..posteriors import AbstractPosterior
+from ..typing import Array, Float, Int, PyTree, RandomKey
+from ._base import AbstractEngine, AbstractMethod, Problem
+from ._loop import Limits, Progress, Run, train
+from ._methods import as_method
+from ._progress import progress_bar
+from ._report import FitReport
+from ._stopping import AbstractStopping, NeverStop
+
+REPORT_ROWS = 2000
+
+
+class Fit(eqx.Module):
+    """A fitted model: the prior at its trained values, the posterior, and what happened."""
+
+    model: DeepGP
+    posterior: AbstractPosterior
+    report: FitReport = eqx.field(static=True)
+    num_inputs: int = eqx.field(static=True)
+    input_names: tuple[str, ...] = eqx.field(static=True)
+
+
+def fit(
+    model: DeepGP,
+    data: Dataset,
+    inference: str | AbstractMethod = "exact",
+    *,
+    engine: AbstractEngine | None = None,
+    seed: int = 0,
+    max_seconds: float | None = None,
+    stopping: AbstractStopping | None = None,
+    callbacks: Sequence[Callable[[Progress], bool | None]] = (),
+    progress: bool | None = None,
+) -> Fit:
+    """Train a model on data in raw units and infer its posterior.
+
+    `inference` is a word ("exact", "sparse") or a method with settings, `Sparse(chunk_rows=10_000)`. `engine`
+    takes the steps; each method has a default. A callback that returns True ends the fit. Ctrl-C ends it too
+    and keeps the best state so far. A step that isn't finite never gets into the parameters. `progress` shows a
+    bar; None means: if the terminal can.
+    """
+    method = as_method(inference)
+    engine = method.default_engine() if engine is None else engine
+    scaled = _check(model, data)
+    target = method.target(cast(model, data.x.dtype), scaled)
+    stages = _stages(target, method.warm_up)
+    run, started = Run(), time.perf_counter()
+    with progress_bar(engine.max_steps * len(stages), progress) as show:
+        limits = Limits(started, max_seconds, stopping or NeverStop(), callbacks, show)
+        for hold in stages:
+            trained = train(run, engine, Problem(method, hold(target), scaled), jr.key(seed), limits)
+            target = _values_of(trained, target)
+            if run.interrupted or run.gave_up:
+                break
+    (fitted_model, posterior), terms = _finish(method, target, scaled, jr.key(seed))
+    run.jitter = max(run.jitter, float(terms.jitter))
+    report = _report(run, method, engine, target, (fitted_model, posterior), data, scaled, started)
+    result = Fit(fitted_model, posterior, report, data.num_inputs, data.input_names)
+    if run.gave_up:
+        raise _complaint(run, result)
+    return result
+
+
+def _stages(target: PyTree, warm_up: tuple[str, ...]) -> list[Callable[[PyTree], PyTree]]:
+    """First with some parameters held, if there are any to hold and others to train; then with all."""
+    everything = {name for name, parameter in find(target).items() if parameter.trainable}
+    held = {name for name in everything if any(matches(name, pattern) for pattern in warm_up)}
+    if not held or held == everything:
+        return [lambda target: target]
+    return [lambda target: freeze(target, *held), lambda target: target]
+
+
+def _values_of(trained: PyTree, like: PyTree) -> PyTree:
+    """The values of one target in the structure (what is trainable) of the other."""
+    return jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(trained))
+
+
+@eqx.filter_jit
+def _finish(method: AbstractMethod, target: PyTree, data: Dataset, key: RandomKey):
+    return method.finish(target, data), method.objective(target, data, key)
+
+
+def _check(model: DeepGP, data: Dataset) -> Dataset:
+    """The data in the model's units, or an error that says what doesn't fit."""
+    if not isinstance(data, Dataset):
+        raise InputError(f"fit(model, data) needs a Dataset; got {type(data).__name__}. Make one: dataset(x, y).")
+    if data.num_rows == 0:
+        raise InputError("Found a dataset with 0 sample(s) while a minimum of 1 is required.")
+    wanted = model.likelihood.num_latents(data.num_outputs)
+    if model.layers[-1].num_outputs != wanted:
+        raise InputError(
+            f"The data has {data.num_outputs} output(s), for which the likelihood needs {wanted} latent function(s), "
+            f"but the last layer has {model.layers[-1].num_outputs}. Set GPLayer(num_outputs={wanted})."
+        )
+    if model.scaling is not None and model.scaling.x_mean.shape[0] != data.num_inputs:
+        raise InputError(
+            f"The model was made for {model.scaling.x_mean.shape[0]} input columns; the data has {data.num_inputs}."
+        )
+    model.likelihood.check_targets(np.asarray(data.y))
+    return model.to_model_units(data)
+
+
+def _report(run: Run, method, engine, target, fitted, data: Dataset, scaled: Dataset, started: float) -> FitReport:
+    model, posterior = fitted
+    columns = () if model.scaling is None else constant_columns(model.scaling, data.input_names)
+    notes = []
+    if columns:
+        notes.append(f"constant columns have no influence: {', '.join(columns)}")
+    if data.num_rows == 1:
+        notes.append("there is one row only: predictions are the prior's with one point")
+    for note in notes:
+        warnings.warn(note[0].upper() + note[1:] + ".", DgpaxWarning, stacklevel=3)
+    return FitReport(
+        inference=type(method).__name__,
+        engine=type(engine).__name__,
+        num_rows=data.num_rows,
+        num_parameters=sum(p.raw.size for p in find(target).values() if p.trainable),
+        steps=run.step,
+        seconds=time.perf_counter() - started,
+        objective_start=run.history[0] if run.history else float("nan"),
+        objective_end=run.history[-1] if run.history else float("nan"),
+        stopped_because=run.stopped_because,
+        converged=run.converged,
+        interrupted=run.interrupted,
+        rejected_steps=run.rejected,
+        largest_jitter=run.jitter,
+        clipped_variances=int(_count_clipped(model, posterior, scaled.x[:REPORT_ROWS])),
+        constant_columns=columns,
+        notes=tuple(notes),
+        history=np.asarray(run.history),
+    )
+
+
+@eqx.filter_jit
+def _count_clipped(model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"]) -> Int[Array, ""]:
+    carry = posterior.begin(model.layers)
+    layer = model.layers[0]
+    return jnp.sum(unclipped_residual(layer.kernel, x, posterior.inducing(0, layer), carry.roots[0]) < 0)
+
+
+def _complaint(run: Run, result: Fit) -> NumericalError:
+    error = NumericalError(
+        f"{run.rejected_in_a_row} steps in a row were not finite (largest jitter {run.jitter:.1e}), so the fit stopped "
+        f"after step {run.step}. What it had is in this error's `fit`. Lower the learning rate, merge inducing "
+        "points that nearly coincide, or raise the noise variance."
+    )
+    error.fit = result
+    return error

@@ -1,0 +1,61 @@
+"""Stochastic gradient steps with any optax optimiser."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import optax
+
+from ..data import minibatch
+from ..errors import InputError
+from ..typing import Array, Float, PyTree
+from ._base import AbstractEngine, Info
+
+
+class GradientState(NamedTuple):
+    """`caution` multiplies every update: halved after a rejected step, creeping back to 1."""
+
+    trainable: PyTree
+    optimiser: Any
+    caution: Float[Array, ""]
+
+
+class Gradient(AbstractEngine):
+    """Adam at a rate of 0.01 unless told otherwise: `Gradient(optax.adamw(1e-3), batch_size=512)`."""
+
+    optimiser: optax.GradientTransformation = eqx.field(static=True, default_factory=lambda: optax.adam(0.01))
+    batch_size: int | None = eqx.field(static=True, default=None)
+    max_steps: int = eqx.field(static=True, default=2000)
+    steps_per_call: int = eqx.field(static=True, default=25)
+
+    def __check_init__(self):
+        if self.batch_size is not None and self.batch_size < 1:
+            raise InputError(f"Gradient(batch_size=...) must be at least 1; got {self.batch_size}.")
+
+    def init(self, problem, key):
+        trainable = problem.trainable()
+        return GradientState(trainable, self.optimiser.init(trainable), jnp.ones(()))
+
+    def step(self, problem, state, key, step):
+        key_rows, key_noise = jr.split(key)
+        if self.batch_size is not None:
+            batch = minibatch(problem.data, key_rows, step, self.batch_size)
+            problem = eqx.tree_at(lambda p: p.data, problem, batch)
+        key_loss = jr.fold_in(key_noise, step)
+        (loss, terms), gradient = jax.value_and_grad(problem.loss, has_aux=True)(state.trainable, key_loss)
+        updates, optimiser = self.optimiser.update(gradient, state.optimiser, state.trainable)
+        updates = jax.tree.map(lambda u: (state.caution * u).astype(u.dtype), updates)
+        trainable = optax.apply_updates(state.trainable, updates)
+        caution = jnp.minimum(1.0, 1.01 * state.caution)
+        info = Info(-loss, optax.global_norm(gradient), terms.jitter, jnp.zeros((), bool))
+        return GradientState(trainable, optimiser, caution), info
+
+    def retreat(self, state):
+        return state._replace(caution=0.5 * state.caution)
+
+    def result(self, state):
+        return state.trainable

@@ -1,0 +1,137 @@
+"""Steps, one compiled call after another, until something says stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from ..typing import PyTree, RandomKey
+from ._base import AbstractEngine, Problem
+from ._stopping import AbstractStopping
+
+MAX_REJECTIONS_IN_A_ROW = 10
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback sees after every call of the compiled step."""
+
+    step: int
+    objective: float
+    seconds: float
+    target: Callable[[], PyTree]
+    """The target at its current values: the model, or (model, posterior)."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What ends a fit before its steps are used up."""
+
+    started: float
+    max_seconds: float | None
+    stopping: AbstractStopping
+    callbacks: Sequence[Callable[[Progress], bool | None]]
+    show: Callable[[int, float], None]
+
+
+@dataclass
+class Run:
+    """The record of a fit while it goes on."""
+
+    step: int = 0
+    rejected: int = 0
+    rejected_in_a_row: int = 0
+    jitter: float = 0.0
+    history: list[float] = field(default_factory=list)
+    stopped_because: str = "all steps were taken"
+    converged: bool = False
+    interrupted: bool = False
+
+    @property
+    def gave_up(self) -> bool:
+        return self.rejected_in_a_row >= MAX_REJECTIONS_IN_A_ROW
+
+    def record(self, infos, accepted: np.ndarray) -> None:
+        """Count what one call of the compiled step did."""
+        self.step += len(accepted)
+        self.rejected += int(np.sum(~accepted))
+        hits = np.flatnonzero(accepted)
+        trailing = len(accepted) - 1 - int(hits[-1]) if len(hits) else self.rejected_in_a_row + len(accepted)
+        self.rejected_in_a_row = trailing
+        self.jitter = max(self.jitter, float(np.max(np.asarray(infos.jitter), where=accepted, initial=0.0)))
+        self.history.extend(np.asarray(infos.objective)[accepted].tolist())
+
+    def reason_to_stop(self, infos, progress: Progress, limits: Limits) -> str | None:
+        if self.gave_up:
+            return f"{self.rejected_in_a_row} steps in a row were not finite"
+        if bool(infos.converged[-1]):
+            self.converged = True
+            return "it converged"
+        if any([callback(progress) for callback in limits.callbacks]):
+            return "a callback asked for it"
+        if limits.stopping.done():
+            return "the monitored score stopped improving; the best state was restored"
+        if limits.max_seconds is not None and progress.seconds > limits.max_seconds:
+            return f"the time of {limits.max_seconds:g} s was up"
+        return None
+
+
+def train(run: Run, engine: AbstractEngine, problem: Problem, key: RandomKey, limits: Limits) -> PyTree:
+    """Take steps until they are used up or there is a reason to stop; the target at the best state comes back.
+
+    Ctrl-C is a reason too: it marks the run and loses nothing.
+    """
+    state = best = _init(engine, problem, key)
+    best_score, last_step = -np.inf, run.step + engine.max_steps
+    try:
+        while run.step < last_step:
+            state, infos, accepted = _advance(engine, problem, state, key, jnp.asarray(run.step))
+            run.record(infos, np.asarray(accepted))
+            progress = _progress(run, engine, problem, state, limits)
+            score = limits.stopping.score(run.step, progress.target)
+            if score is None or score > best_score:
+                best, best_score = state, best_score if score is None else score
+            reason = run.reason_to_stop(infos, progress, limits)
+            if reason is not None:
+                run.stopped_because = reason
+                break
+    except KeyboardInterrupt:
+        run.interrupted, run.stopped_because = True, "it was interrupted; the best state so far was kept"
+    return problem.at(engine.result(best))
+
+
+def _progress(run: Run, engine, problem, state: Any, limits: Limits) -> Progress:
+    latest = run.history[-1] if run.history else float("nan")
+    limits.show(run.step, latest)
+    return Progress(run.step, latest, time.perf_counter() - limits.started, lambda: problem.at(engine.result(state)))
+
+
+@eqx.filter_jit
+def _init(engine: AbstractEngine, problem: Problem, key: RandomKey):
+    return engine.init(problem, key)
+
+
+@eqx.filter_jit
+def _advance(engine: AbstractEngine, problem: Problem, state, key: RandomKey, start):
+    """`steps_per_call` steps in one compiled program; each is kept only if everything in it is finite."""
+
+    def body(state, step):
+        new, info = engine.step(problem, state, key, step)
+        accepted = jnp.isfinite(info.objective) & _all_finite(engine.result(new))
+        kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), new, engine.retreat(state))
+        return kept, (info, accepted)
+
+    state, (infos, accepted) = lax.scan(body, state, start + jnp.arange(engine.steps_per_call))
+    return state, infos, accepted
+
+
+def _all_finite(tree: PyTree):
+    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree)] or [jnp.array(True)]))

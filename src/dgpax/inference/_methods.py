@@ -1,0 +1,20 @@
+"""Ways of inference by one word."""
+
+from __future__ import annotations
+
+from ..errors import InputTypeError, UnknownNameError
+from ._base import AbstractMethod
+from ._conjugate import Exact, Sparse
+
+METHODS: dict[str, type[AbstractMethod]] = {"exact": Exact, "sparse": Sparse}
+
+
+def as_method(inference: str | AbstractMethod) -> AbstractMethod:
+    """The method that a word stands for; a method stays what it is."""
+    if isinstance(inference, AbstractMethod):
+        return inference
+    if not isinstance(inference, str):
+        raise InputTypeError(f"inference must be a word or a method; got {type(inference).__name__}.")
+    if inference not in METHODS:
+        raise UnknownNameError(f"inference={inference!r} isn't known. There are: {', '.join(METHODS)}.")
+    return METHODS[inference]()

@@ -1,0 +1,81 @@
+"""Squared distances, exact at zero distance and differentiable twice there."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from ..errors import InputError
+from ..linalg import matmul
+from ..parameters import AbstractParameter
+from ..typing import Array, Float
+
+DIFFERENCES_UP_TO = 16
+
+
+def per_column(
+    parameter: AbstractParameter, x: Float[Array, "*b N D"], name: str
+) -> Float[Array, ""] | Float[Array, "*c 1 E"]:
+    """The value of a parameter, ready to broadcast with x: a scalar, or [..., D] with one entry per column."""
+    value = parameter.value
+    if value.ndim == 0:
+        return value
+    if value.shape[-1] not in (1, x.shape[-1]):
+        raise InputError(
+            f"The kernel has {value.shape[-1]} {name}s but its input has {x.shape[-1]} columns. "
+            f"Give one {name} per column, or a single number for all."
+        )
+    return value[..., None, :]
+
+
+def scale_inputs(x: Float[Array, "*b N D"], lengthscale: AbstractParameter) -> Float[Array, "*b2 N D"]:
+    """x / lengthscale, with a scalar, or one length scale per column and leading batch axes."""
+    return x / per_column(lengthscale, x, "length scale")
+
+
+def squared_distances(x: Float[Array, "*#b N D"], y: Float[Array, "*#b M D"]) -> Float[Array, "*b2 N M"]:
+    """|x_n − y_m|². By differences for few columns, by one centred matrix product for many."""
+    return _squared_distances(x, y, x.shape[-1] <= DIFFERENCES_UP_TO)
+
+
+def squared_distances_within(x: Float[Array, "*b N D"]) -> Float[Array, "*b N N"]:
+    """|x_n − x_m|², always by differences: the diagonal is exactly zero."""
+    return _squared_distances(x, x, True)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(2,))
+def _squared_distances(x, y, by_differences):
+    if by_differences:
+        return _sum_over_columns(x, y)
+    x, y = _centre(x, y)
+    products = matmul(x, jnp.swapaxes(y, -1, -2))
+    return jnp.maximum(_dots(x, x)[..., :, None] + _dots(y, y)[..., None, :] - 2.0 * products, 0.0)
+
+
+@_squared_distances.defjvp
+def _squared_distances_jvp(by_differences, primals, tangents):
+    """2 (x_n − y_m)·(dx_n − dy_m) as matrix products, so that no [N, M, D] array is made in a backward pass."""
+    distances = _squared_distances(*primals, by_differences)
+    x, y = _centre(*primals)
+    dx, dy = tangents
+    mixed = matmul(x, jnp.swapaxes(dy, -1, -2)) + matmul(dx, jnp.swapaxes(y, -1, -2))
+    return distances, 2.0 * (_dots(x, dx)[..., :, None] + _dots(y, dy)[..., None, :] - mixed)
+
+
+def _sum_over_columns(x, y):
+    if x.shape[-1] > DIFFERENCES_UP_TO:
+        return jnp.sum((x[..., :, None, :] - y[..., None, :, :]) ** 2, axis=-1)
+    columns = ((x[..., :, None, d] - y[..., None, :, d]) ** 2 for d in range(x.shape[-1]))
+    return sum(columns, jnp.zeros((), x.dtype))
+
+
+def _centre(x, y):
+    centre = lax.stop_gradient(jnp.mean(y, axis=-2, keepdims=True))
+    return x - centre, y - centre
+
+
+def _dots(x, y):
+    return jnp.sum(x * y, axis=-1)

@@ -1,0 +1,48 @@
+"""Constant and white noise."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ..errors import InputError
+from ..parameters import AbstractParameter, as_positive, fixed
+from ._base import AbstractKernel
+
+
+class Constant(AbstractKernel):
+    """The same covariance between all points: an unknown offset."""
+
+    variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
+
+    @classmethod
+    def fixed_at(cls, variance: float) -> Constant:
+        """With a variance that isn't trained: what `kernel + 1.0` adds."""
+        if not 0 <= variance < float("inf"):
+            raise InputError(f"A number added to a kernel is a variance and must be at least 0; got {variance}.")
+        return cls(fixed(variance))
+
+    def cross(self, x, y):
+        return self.variance.value[..., None, None] * jnp.ones_like(x[..., :, None, 0] + y[..., None, :, 0])
+
+    def gram(self, x):
+        return self.cross(x, x)
+
+    def diag(self, x):
+        return self.variance.value[..., None] * jnp.ones_like(x[..., 0])
+
+
+class White(AbstractKernel):
+    """Independent noise at every point: the identity in `gram`, nothing between two sets of points."""
+
+    variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
+
+    def cross(self, x, y):
+        return self.variance.value[..., None, None] * jnp.zeros_like(x[..., :, None, 0] + y[..., None, :, 0])
+
+    def gram(self, x):
+        same = jnp.broadcast_to(jnp.eye(x.shape[-2], dtype=x.dtype), (*x.shape[:-1], x.shape[-2]))
+        return self.variance.value[..., None, None] * same
+
+    def diag(self, x):
+        return self.variance.value[..., None] * jnp.ones_like(x[..., 0])

@@ -1,0 +1,3 @@
+"""Layers: priors over functions."""
+
+from ._gp import GPLayer as GPLayer

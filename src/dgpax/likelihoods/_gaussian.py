@@ -1,0 +1,54 @@
+"""Independent Gaussian noise."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+
+from ..parameters import AbstractParameter, as_positive
+from ..typing import Array, Float
+from ._integrals import LOG_2PI
+from ._scalar import AbstractScalarLikelihood
+from ._support import REAL, Support
+
+
+class GaussianNoise(AbstractScalarLikelihood):
+    """y = f + N(0, noise_variance), one noise variance for all outputs or one per output [P]."""
+
+    noise_variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
+
+    @property
+    def support(self) -> Support:
+        return REAL
+
+    def log_density(self, f, y):
+        return log_normal(y - f, self.noise_variance.value)
+
+    def expected_log_density(self, mean, variance, y):
+        """log N(y; mean, σ²) − variance/2σ²   [Titsias 2009; Hensman et al. 2013]."""
+        noise_variance = self.noise_variance.value
+        return log_normal(y - mean, noise_variance) - 0.5 * variance / noise_variance
+
+    def predictive_log_density(self, mean, variance, y):
+        return log_normal(y - mean, variance + self.noise_variance.value)
+
+    def conditional_mean(self, f):
+        return f
+
+    def conditional_variance(self, f):
+        return jnp.broadcast_to(self.noise_variance.value, f.shape)
+
+    def predictive_mean(self, q):
+        return q.mean
+
+    def predictive_variance(self, q):
+        return q.variance + self.noise_variance.value
+
+    def sample(self, key, f):
+        return f + jnp.sqrt(self.noise_variance.value) * jr.normal(key, f.shape, f.dtype)
+
+
+def log_normal(residual: Float[Array, "..."], variance: Float[Array, "..."]) -> Float[Array, "..."]:
+    """log N(residual; 0, variance)."""
+    return -0.5 * (LOG_2PI + jnp.log(variance) + residual**2 / variance)

@@ -1,0 +1,85 @@
+"""Gaussian noise whose variance is a latent function."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+
+from ..distributions import Gaussian
+from ..typing import Array, ArrayLike, Float, RandomKey
+from ._base import AbstractLikelihood
+from ._gaussian import log_normal
+from ._integrals import LOG_2PI, log_expectation
+from ._missing import sum_observed
+from ._scalar import positive
+from ._support import REAL, check_support
+
+
+class HeteroskedasticGaussian(AbstractLikelihood):
+    """y = f + N(0, exp(g)). Two latent functions per output: the first P are the means f, the last P the log noise
+    variances g   [Goldberg et al. 1998; Lázaro-Gredilla & Titsias 2011]."""
+
+    quadrature_order: int = eqx.field(static=True, default=20)
+
+    def num_latents(self, num_outputs: int) -> int:
+        return 2 * num_outputs
+
+    def log_prob(self, f: Float[Array, "*batch N Q"], y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
+        mean, log_noise = jnp.split(f, 2, axis=-1)
+        return sum_observed(lambda y: log_normal(y - mean, jnp.exp(log_noise)), y, REAL.member)
+
+    def expected_log_prob(self, q: Gaussian, y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
+        """−½ (log 2π + E g + ((y − E f)² + Var f) E[exp(−g)]), E[exp(−g)] = exp(−E g + ½ Var g)
+        [Lázaro-Gredilla & Titsias 2011]."""
+        f, g = _split(q)
+        inverse_noise = jnp.exp(-g.mean + 0.5 * g.variance)
+
+        def expected_log_density(y):
+            return -0.5 * (LOG_2PI + g.mean + ((y - f.mean) ** 2 + f.variance) * inverse_noise)
+
+        return sum_observed(expected_log_density, y, REAL.member)
+
+    def predictive_log_prob(self, q: Gaussian, y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
+        """log E_g[N(y; E f, Var f + exp(g))]: f in closed form, g by Gauss-Hermite quadrature."""
+        f, g = _split(q)
+
+        def predictive_log_density(y):
+            return log_expectation(
+                lambda g: log_normal(y - f.mean, f.variance + jnp.exp(g)),
+                g.mean,
+                positive(g.variance),
+                self.quadrature_order,
+            )
+
+        return sum_observed(predictive_log_density, y, REAL.member)
+
+    def conditional_mean(self, f: Float[Array, "*batch N Q"]) -> Float[Array, "*batch N P"]:
+        return jnp.split(f, 2, axis=-1)[0]
+
+    def conditional_variance(self, f: Float[Array, "*batch N Q"]) -> Float[Array, "*batch N P"]:
+        return jnp.exp(jnp.split(f, 2, axis=-1)[1])
+
+    def predictive_mean(self, q: Gaussian) -> Float[Array, "*batch N P"]:
+        return _split(q)[0].mean
+
+    def predictive_variance(self, q: Gaussian) -> Float[Array, "*batch N P"]:
+        f, g = _split(q)
+        return f.variance + jnp.exp(g.mean + 0.5 * g.variance)
+
+    def sample(self, key: RandomKey, f: Float[Array, "*batch N Q"]) -> Float[Array, "*batch N P"]:
+        mean, log_noise = jnp.split(f, 2, axis=-1)
+        return mean + jnp.exp(0.5 * log_noise) * jr.normal(key, mean.shape, mean.dtype)
+
+    def encode(self, y: Float[Array, "*batch N P"]) -> Float[Array, "*batch N P"]:
+        return y
+
+    def check_targets(self, y: ArrayLike) -> None:
+        check_support(y, REAL, type(self).__name__)
+
+
+def _split(q: Gaussian) -> tuple[Gaussian, Gaussian]:
+    """q(f) and q(g)."""
+    means = jnp.split(q.mean, 2, axis=-1)
+    variances = jnp.split(q.variance, 2, axis=-1)
+    return Gaussian(means[0], variances[0]), Gaussian(means[1], variances[1])

@@ -1,0 +1,76 @@
+"""Likelihoods with one latent function per output, which factorise over the outputs."""
+
+# Without postponed annotations: Equinox must see `AbstractVar`, not a string.
+import abc
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ..distributions import Gaussian
+from ..linalg import gaussian_expectation
+from ..typing import Array, ArrayLike, Float
+from ._base import AbstractLikelihood
+from ._missing import sum_observed
+from ._support import Support, check_support
+
+
+class AbstractScalarLikelihood(AbstractLikelihood):
+    """p(y | f) = Π_p p(y_p | f_p). A subclass gives elementwise functions; sums and missing outputs are done here.
+
+    `mean`, `variance`, `f` and `y` of the elementwise functions broadcast. The variance is positive and y is valid.
+    """
+
+    @property
+    @abc.abstractmethod
+    def support(self) -> Support:
+        """What values a target may take."""
+
+    @abc.abstractmethod
+    def log_density(self, f: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
+        """log p(y | f)."""
+
+    @abc.abstractmethod
+    def expected_log_density(
+        self, mean: Float[Array, "..."], variance: Float[Array, "..."], y: Float[Array, "..."]
+    ) -> Float[Array, "..."]:
+        """E[log p(y | f)], f ~ N(mean, variance)."""
+
+    @abc.abstractmethod
+    def predictive_log_density(
+        self, mean: Float[Array, "..."], variance: Float[Array, "..."], y: Float[Array, "..."]
+    ) -> Float[Array, "..."]:
+        """log E[p(y | f)], f ~ N(mean, variance)."""
+
+    def num_latents(self, num_outputs: int) -> int:
+        return num_outputs
+
+    def log_prob(self, f: Float[Array, "*batch N P"], y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
+        return sum_observed(lambda y: self.log_density(f, y), y, self.support.member)
+
+    def expected_log_prob(self, q: Gaussian, y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
+        variance = positive(q.variance)
+        return sum_observed(lambda y: self.expected_log_density(q.mean, variance, y), y, self.support.member)
+
+    def predictive_log_prob(self, q: Gaussian, y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
+        variance = positive(q.variance)
+        return sum_observed(lambda y: self.predictive_log_density(q.mean, variance, y), y, self.support.member)
+
+    def encode(self, y: Float[Array, "*batch N P"]) -> Float[Array, "*batch N P"]:
+        return y
+
+    def check_targets(self, y: ArrayLike) -> None:
+        check_support(y, self.support, type(self).__name__)
+
+
+class AbstractQuadratureLikelihood(AbstractScalarLikelihood):
+    """A scalar likelihood whose expected log density has no closed form: Gauss-Hermite quadrature."""
+
+    quadrature_order: eqx.AbstractVar[int]
+
+    def expected_log_density(self, mean, variance, y):
+        return gaussian_expectation(lambda f: self.log_density(f, y), mean, variance, self.quadrature_order)
+
+
+def positive(variance: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """A variance of 0, a point mass, as the smallest positive number: square roots keep a finite derivative."""
+    return jnp.maximum(variance, jnp.finfo(variance.dtype).tiny)

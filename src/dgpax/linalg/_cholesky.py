@@ -1,0 +1,112 @@
+"""The one Cholesky factorisation of the code base, and triangular solves with its factor."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from ..typing import Array, Bool, Float
+from ._precision import matmul
+
+MAX_RUNGS = 9
+_FLOOR = {"float64": 1e-12, "float32": 1e-6}
+
+
+class Cholesky(NamedTuple):
+    """`factor` L with LLᵀ = K + jitter·I; the jitter is absolute, one per batch member."""
+
+    factor: Float[Array, "*batch M M"]
+    jitter: Float[Array, "*batch"]
+    success: Bool[Array, "*batch"]
+
+
+def default_jitter(size: int, dtype) -> float:
+    """Relative jitter to start from: max(1e-12, M·eps) in float64, max(1e-6, M·eps) in float32."""
+    return max(_FLOOR[jnp.dtype(dtype).name], size * float(jnp.finfo(dtype).eps))
+
+
+def safe_cholesky(matrix: Float[Array, "*batch M M"], jitter: float | None = None) -> Cholesky:
+    """Factorise, adding as little to the diagonal as it takes.
+
+    `jitter` is relative to the mean diagonal and is added at once; None means `default_jitter`, 0.0 means that
+    nothing is added unless the plain factorisation fails. While a batch member fails, its own jitter is raised
+    tenfold, at most nine times, inside the compiled program. A member that never succeeds has a factor of NaN
+    and `success` False.
+    """
+    size = matrix.shape[-1]
+    smallest = default_jitter(size, matrix.dtype)
+    start = smallest if jitter is None else jitter
+    mean_diagonal = lax.stop_gradient(jnp.mean(jnp.diagonal(matrix, axis1=-2, axis2=-1), axis=-1))
+    factor, relative = _factorise(matrix, mean_diagonal, start, smallest)
+    success = jnp.all(jnp.isfinite(factor), axis=(-2, -1))
+    return Cholesky(factor, lax.stop_gradient(relative) * mean_diagonal, success)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(2, 3))
+def _factorise(matrix, mean_diagonal, start, smallest):
+    eye = jnp.eye(matrix.shape[-1], dtype=matrix.dtype)
+
+    def attempt(relative):
+        shifted = matrix + (relative * mean_diagonal)[..., None, None] * eye
+        return lax.linalg.cholesky(shifted)
+
+    def failed(factor):
+        return ~jnp.all(jnp.isfinite(factor), axis=(-2, -1))
+
+    def climb(carry):
+        rung, relative, factor = carry
+        bad = failed(factor)
+        relative = jnp.where(bad, jnp.maximum(10.0 * relative, smallest), relative)
+        factor = jnp.where(bad[..., None, None], attempt(relative), factor)
+        return rung + 1, relative, factor
+
+    def unfinished(carry):
+        rung, _, factor = carry
+        return (rung < MAX_RUNGS) & jnp.any(failed(factor))
+
+    relative = jnp.full(matrix.shape[:-2], start, matrix.dtype)
+    _, relative, factor = lax.while_loop(unfinished, climb, (0, relative, attempt(relative)))
+    return factor, relative
+
+
+@_factorise.defjvp
+def _factorise_jvp(start, smallest, primals, tangents):
+    """dL = L Φ(L⁻¹ dK L⁻ᵀ), Φ = lower triangle with the diagonal halved; the jitter is held fixed."""
+    factor, relative = _factorise(*primals, start, smallest)
+    dK = 0.5 * (tangents[0] + jnp.swapaxes(tangents[0], -1, -2))
+    inner = solve_lower(factor, jnp.swapaxes(solve_lower(factor, dK), -1, -2))
+    return (factor, relative), (matmul(factor, half_tril(inner)), jnp.zeros_like(relative))
+
+
+def half_tril(matrix: Float[Array, "*batch M M"]) -> Float[Array, "*batch M M"]:
+    """Lower triangle with the diagonal halved."""
+    return jnp.tril(matrix) - 0.5 * matrix * jnp.eye(matrix.shape[-1], dtype=matrix.dtype)
+
+
+def solve_lower(factor: Float[Array, "*#batch M M"], rhs: Float[Array, "*#batch M K"]) -> Float[Array, "*batch M K"]:
+    """L⁻¹ rhs; batch axes broadcast."""
+    return _solve_triangular(factor, rhs, transpose=False)
+
+
+def solve_lower_transposed(
+    factor: Float[Array, "*#batch M M"], rhs: Float[Array, "*#batch M K"]
+) -> Float[Array, "*batch M K"]:
+    """L⁻ᵀ rhs; batch axes broadcast."""
+    return _solve_triangular(factor, rhs, transpose=True)
+
+
+def _solve_triangular(factor, rhs, *, transpose: bool):
+    batch = jnp.broadcast_shapes(factor.shape[:-2], rhs.shape[:-2])
+    dtype = jnp.result_type(factor, rhs)
+    factor = jnp.broadcast_to(factor, (*batch, *factor.shape[-2:])).astype(dtype)
+    rhs = jnp.broadcast_to(rhs, (*batch, *rhs.shape[-2:])).astype(dtype)
+    return lax.linalg.triangular_solve(factor, rhs, left_side=True, lower=True, transpose_a=transpose)
+
+
+def solve_cholesky(factor: Float[Array, "*#batch M M"], rhs: Float[Array, "*#batch M K"]) -> Float[Array, "*batch M K"]:
+    """(LLᵀ)⁻¹ rhs."""
+    return solve_lower_transposed(factor, solve_lower(factor, rhs))

@@ -1,0 +1,49 @@
+"""The model: layers, a likelihood, and the scaling of the data it was made for."""
+
+from __future__ import annotations
+
+import equinox as eqx
+
+from .data import Dataset, Scaling
+from .distributions import AbstractDistribution
+from .errors import InputError
+from .layers import GPLayer
+from .likelihoods import AbstractLikelihood
+from .parameters import table
+from .typing import Array, Float
+
+
+class DeepGP(eqx.Module):
+    """y ~ likelihood(f_L(… f_1(x))). With one layer it is a Gaussian process.
+
+    The model holds the prior only; what is believed after seeing data is a posterior. It works in scaled units:
+    `scaling` turns raw inputs into these and predictions back, and None means that raw units are the model's.
+    """
+
+    layers: tuple[GPLayer, ...]
+    likelihood: AbstractLikelihood
+    scaling: Scaling | None = None
+
+    def __init__(self, layers, likelihood: AbstractLikelihood, scaling: Scaling | None = None):
+        self.layers = tuple(layers) if isinstance(layers, list | tuple) else (layers,)
+        self.likelihood = likelihood
+        self.scaling = scaling
+        if not self.layers:
+            raise InputError("DeepGP(layers=...) needs at least one layer; got none.")
+
+    def to_model_units(self, data: Dataset) -> Dataset:
+        """The data as the layers see it."""
+        return data if self.scaling is None else self.scaling.dataset(data)
+
+    def inputs_to_model_units(self, x: Float[Array, "N D"]) -> Float[Array, "N D"]:
+        """The inputs as the first layer sees them."""
+        return x if self.scaling is None else self.scaling.inputs(x)
+
+    def to_raw_units(self, distribution: AbstractDistribution) -> AbstractDistribution:
+        """A prediction in the units of the raw targets."""
+        if self.scaling is None:
+            return distribution
+        return distribution.affine(self.scaling.y_mean, self.scaling.y_scale)
+
+    def __str__(self) -> str:
+        return str(table(self))

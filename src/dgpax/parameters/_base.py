@@ -1,0 +1,46 @@
+"""The contract of a parameter."""
+
+import abc
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from ..typing import Array, Float
+from ._priors import AbstractPrior
+
+
+class AbstractParameter(eqx.Module):
+    """A value under a constraint, stored as an unconstrained array `raw`."""
+
+    raw: eqx.AbstractVar[Float[Array, "..."]]
+    trainable: eqx.AbstractVar[bool]
+    prior: eqx.AbstractVar[AbstractPrior | None]
+
+    @property
+    @abc.abstractmethod
+    def value(self) -> Float[Array, "..."]:
+        """The constrained value."""
+
+    @property
+    @abc.abstractmethod
+    def constraint(self) -> str:
+        """The constraint in words, for tables."""
+
+    @abc.abstractmethod
+    def with_value(self, value) -> "AbstractParameter":
+        """The same parameter (constraint, prior, trainable) at another constrained value."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @property
+    def dtype(self) -> jnp.dtype:
+        return self.raw.dtype
+
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+        return np.asarray(self.value, dtype=dtype)
+
+    def __float__(self) -> float:
+        return float(self.value)

@@ -1,0 +1,68 @@
+"""A readable table of all parameters, for the terminal and for notebooks."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from rich.console import Console, ConsoleOptions
+from rich.table import Table
+from rich.text import Text
+
+from ..typing import PyTree
+from ._base import AbstractParameter
+from ._tree import find
+
+COLUMNS = ("name", "value", "shape", "dtype", "trainable", "constraint", "prior")
+
+
+@dataclass(frozen=True)
+class ParameterTable:
+    """One row per parameter. `print` it, show it in a notebook, or take `rows`."""
+
+    rows: tuple[tuple[str, ...], ...]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        table = Table(*COLUMNS)
+        for row in self.rows:
+            table.add_row(*map(Text, row))
+        yield table
+
+    def __str__(self) -> str:
+        console = Console(width=140, no_color=True)
+        with console.capture() as capture:
+            console.print(self)
+        return capture.get()
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{name}</th>" for name in COLUMNS)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def table(tree: PyTree) -> ParameterTable:
+    """The table of all parameters of a model, kernel, likelihood or posterior."""
+    return ParameterTable(tuple(_row(name, node) for name, node in find(tree).items()))
+
+
+def _row(name: str, node: AbstractParameter) -> tuple[str, ...]:
+    value = np.asarray(node.value)
+    return (
+        name,
+        _brief(value),
+        "x".join(map(str, value.shape)) or "scalar",
+        str(value.dtype),
+        "yes" if node.trainable else "no",
+        node.constraint,
+        "" if node.prior is None else repr(node.prior),
+    )
+
+
+def _brief(value: np.ndarray) -> str:
+    if value.size <= 8 and value.ndim <= 1:
+        return np.array2string(value, precision=4, suppress_small=False, separator=", ").replace("\n", "")
+    return f"{value.min():.4g} … {value.max():.4g} (mean {value.mean():.4g})"

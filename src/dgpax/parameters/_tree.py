@@ -1,0 +1,139 @@
+"""Parameters of a whole model: find, freeze, set and split them by path.
+
+A path is what you would type in Python: `layers[0].kernel.lengthscale`. A pattern is a path, the start of
+one (`layers[0]` means everything in it), or has `*` for any text (`*.variance`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from ..errors import InputError, UnknownNameError
+from ..typing import Array, ArrayLike, Float, PyTree, RandomKey
+from ._base import AbstractParameter
+from ._priors import AbstractPrior
+
+T = TypeVar("T")
+
+
+def _is_parameter(node) -> bool:
+    return isinstance(node, AbstractParameter)
+
+
+def find(tree: PyTree, pattern: str = "*") -> dict[str, AbstractParameter]:
+    """All parameters whose path matches, in the order of the tree."""
+    found, paths = {}, []
+    for path, node in jax.tree_util.tree_leaves_with_path(tree, is_leaf=_is_parameter):
+        if _is_parameter(node):
+            name = jax.tree_util.keystr(path).removeprefix(".")
+            paths.append(name)
+            if matches(name, pattern):
+                found[name] = node
+    if not found and pattern != "*":
+        raise UnknownNameError(f"No parameter matches {pattern!r}. There are: {', '.join(paths) or 'none'}.")
+    return found
+
+
+def matches(name: str, pattern: str) -> bool:
+    """Whether a pattern means this path."""
+    regex = re.escape(pattern).replace(r"\*", ".*")
+    return re.fullmatch(regex + r"([.\[].*)?", name) is not None
+
+
+def _edit(tree: T, pattern: str, change: Callable[[str, AbstractParameter], AbstractParameter]) -> T:
+    targets = find(tree, pattern)
+
+    def visit(path, node):
+        name = jax.tree_util.keystr(path).removeprefix(".")
+        return change(name, node) if name in targets and _is_parameter(node) else node
+
+    return jax.tree_util.tree_map_with_path(visit, tree, is_leaf=_is_parameter)
+
+
+def _replace(parameter: AbstractParameter, **fields) -> AbstractParameter:
+    new = object.__new__(type(parameter))
+    for name in parameter.__dataclass_fields__:
+        object.__setattr__(new, name, fields.get(name, getattr(parameter, name)))
+    return new
+
+
+def freeze(tree: T, *patterns: str) -> T:
+    """A copy in which the matching parameters are not trained; all of them if no pattern is given."""
+    for pattern in patterns or ("*",):
+        tree = _edit(tree, pattern, lambda _, node: _replace(node, trainable=False))
+    return tree
+
+
+def unfreeze(tree: T, *patterns: str) -> T:
+    """A copy in which the matching parameters are trained; all of them if no pattern is given."""
+    for pattern in patterns or ("*",):
+        tree = _edit(tree, pattern, lambda _, node: _replace(node, trainable=True))
+    return tree
+
+
+def set_values(tree: T, values: Mapping[str, ArrayLike]) -> T:
+    """A copy with new constrained values: `set_values(model, {"likelihood.noise_variance": 0.1})`."""
+    for pattern, value in values.items():
+        tree = _edit(tree, pattern, lambda name, node, v=value: node.with_value(_fit(name, node, v)))
+    return tree
+
+
+def _fit(name: str, parameter: AbstractParameter, value: ArrayLike) -> Float[Array, "..."]:
+    value = jnp.asarray(value, parameter.dtype)
+    try:
+        return jnp.broadcast_to(value, parameter.shape)
+    except ValueError as error:
+        raise InputError(f"{name} has shape {parameter.shape}; got a value of shape {value.shape}.") from error
+
+
+def set_prior(tree: T, pattern: str, prior: AbstractPrior | None) -> T:
+    """A copy in which the matching parameters have this hyper-prior."""
+    return _edit(tree, pattern, lambda _, node: _replace(node, prior=prior))
+
+
+def sample_priors(tree: T, key: RandomKey) -> T:
+    """A copy in which every parameter that has a hyper-prior is drawn from it."""
+    names = [name for name, node in find(tree).items() if node.prior is not None]
+    keys = dict(zip(names, jr.split(key, max(len(names), 1)), strict=False))
+
+    def draw(name: str, node: AbstractParameter) -> AbstractParameter:
+        if node.prior is None:
+            return node
+        return node.with_value(node.prior.sample(keys[name], node.shape).astype(node.dtype))
+
+    return _edit(tree, "*", draw)
+
+
+def log_prior(tree: PyTree) -> Float[Array, ""]:
+    """Sum of the log hyper-priors, each on the constrained value (no Jacobian: this is for MAP)."""
+    terms = [jnp.sum(node.prior.log_prob(node.value)) for node in find(tree).values() if node.prior is not None]
+    return jnp.asarray(sum(terms, 0.0))
+
+
+def partition(tree: T) -> tuple[T, T]:
+    """Split into (raw arrays of the trainable parameters, everything else); `combine` puts them together."""
+
+    def spec(node):
+        if not _is_parameter(node):
+            return False
+        nothing = jax.tree.map(lambda _: False, node)
+        return eqx.tree_at(lambda parameter: parameter.raw, nothing, node.trainable)
+
+    return eqx.partition(tree, jax.tree.map(spec, tree, is_leaf=_is_parameter))
+
+
+def combine(trainable: T, rest: T) -> T:
+    """The inverse of `partition`."""
+    return eqx.combine(trainable, rest)
+
+
+def cast(tree: T, dtype) -> T:
+    """A copy with every floating array in this dtype."""
+    return jax.tree.map(lambda leaf: leaf.astype(dtype) if eqx.is_inexact_array(leaf) else leaf, tree)

@@ -1,0 +1,14 @@
+"""Posterior families: what is believed about the inducing outputs of all layers."""
+
+from ._base import AbstractPosterior as AbstractPosterior
+from ._base import Carry as Carry
+from ._collapsed import CollapsedTerms as CollapsedTerms
+from ._collapsed import collapsed_statistics as collapsed_statistics
+from ._collapsed import optimal_posterior as optimal_posterior
+from ._conjugate import noise_variances as noise_variances
+from ._conjugate import noisy_gram as noisy_gram
+from ._conjugate import one_gp_layer as one_gp_layer
+from ._conjugate import stack_outputs as stack_outputs
+from ._exact import Exact as Exact
+from ._mean_field import GaussianBlock as GaussianBlock
+from ._mean_field import MeanField as MeanField

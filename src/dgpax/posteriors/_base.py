@@ -1,0 +1,42 @@
+"""The contract of a posterior over the inducing outputs of all layers."""
+
+import abc
+
+import equinox as eqx
+
+from ..conditional import JointProjection, Projection
+from ..distributions import Gaussian, GaussianOverInputs
+from ..inducing import AbstractInducing
+from ..layers import GPLayer
+from ..linalg import AbstractRoot
+from ..typing import Array, Float
+
+
+class Carry(eqx.Module):
+    """What is computed once per pass: the roots of all layers' Kuu. Families that couple layers keep more."""
+
+    roots: tuple[AbstractRoot, ...]
+
+
+class AbstractPosterior(eqx.Module):
+    """q(v_1 … v_L) over whitened inducing outputs, u_l = R_l v_l with R_l R_lᵀ = Kuu of layer l."""
+
+    @abc.abstractmethod
+    def begin(self, layers: tuple[GPLayer, ...]) -> Carry:
+        """What doesn't depend on the inputs, once per pass."""
+
+    @abc.abstractmethod
+    def inducing(self, index: int, layer: GPLayer) -> AbstractInducing:
+        """The inducing variables of a layer: its own, unless the family says otherwise."""
+
+    @abc.abstractmethod
+    def marginal(self, index: int, projection: Projection, carry: Carry) -> Gaussian:
+        """q(f_l(x_n) | f_1 … f_{l−1}) for every row by itself, without the layer's mean function."""
+
+    @abc.abstractmethod
+    def joint(self, index: int, projection: JointProjection, carry: Carry) -> GaussianOverInputs:
+        """As `marginal`, for all rows together."""
+
+    @abc.abstractmethod
+    def kl(self, layers: tuple[GPLayer, ...], carry: Carry) -> Float[Array, ""]:
+        """KL(q(v) || p(v))."""

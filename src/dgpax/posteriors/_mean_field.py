@@ -1,0 +1,90 @@
+"""A Gaussian per layer and output, independent of all others."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ..conditional import JointProjection, Projection
+from ..covariances import Kuu
+from ..distributions import Gaussian, GaussianOverInputs
+from ..errors import InputError
+from ..inducing import AbstractInducing
+from ..layers import GPLayer
+from ..linalg import matmul
+from ..parameters import AbstractParameter, LowerTriangular, Real, as_lower_triangular, as_real
+from ..typing import Array, Float
+from ._base import AbstractPosterior, Carry
+
+
+class GaussianBlock(eqx.Module):
+    """q(v) = Π_p N(mean_p, root_p root_pᵀ) for one layer."""
+
+    mean: AbstractParameter = eqx.field(converter=as_real)
+    root: AbstractParameter = eqx.field(converter=as_lower_triangular)
+
+
+class MeanField(AbstractPosterior):
+    """q(v) = Π_l Π_p N(m_{l,p}, R_{l,p} R_{l,p}ᵀ) [DSVI, eq. 10, whitened]."""
+
+    blocks: tuple[GaussianBlock, ...] = eqx.field(converter=tuple)
+
+    @classmethod
+    def at_prior(cls, layers: tuple[GPLayer, ...], inner_scale: float = 1e-5) -> MeanField:
+        """Mean 0 and covariance I; inner layers' roots are scaled down so that they start near their mean."""
+        scales = [inner_scale] * (len(layers) - 1) + [1.0]
+        return cls(tuple(_prior_block(layer, scale) for layer, scale in zip(layers, scales, strict=True)))
+
+    def begin(self, layers):
+        return Carry(tuple(Kuu(_own_inducing(layer), layer.kernel).root() for layer in layers))
+
+    def inducing(self, index, layer):
+        return _own_inducing(layer)
+
+    def marginal(self, index, projection: Projection, carry):
+        block = self.blocks[index]
+        spread = matmul(projection.A, block.root.value)
+        variance = projection.residual + jnp.sum(spread**2, axis=-1)
+        return outputs_last(whitened_mean(projection.A, block.mean.value), variance)
+
+    def joint(self, index, projection: JointProjection, carry):
+        block = self.blocks[index]
+        spread = matmul(projection.A, block.root.value)
+        covariance = projection.residual + matmul(spread, jnp.swapaxes(spread, -1, -2))
+        mean = whitened_mean(projection.A, block.mean.value)
+        return GaussianOverInputs(jnp.swapaxes(mean, -1, -2), covariance)
+
+    def kl(self, layers, carry):
+        """½ Σ (|R|² + |m|² − M − log|RRᵀ|), against N(0, I)."""
+        return sum((_kl(block) for block in self.blocks), jnp.zeros(()))
+
+
+def _own_inducing(layer: GPLayer) -> AbstractInducing:
+    if layer.inducing is None:
+        raise InputError(
+            "This layer has no inducing variables: give it some, GPLayer(kernel, inducing=Points(z)), "
+            "or use exact inference."
+        )
+    return layer.inducing
+
+
+def _prior_block(layer: GPLayer, scale: float) -> GaussianBlock:
+    P, M = layer.num_outputs, _own_inducing(layer).num_inducing
+    return GaussianBlock(Real(jnp.zeros((P, M))), LowerTriangular(jnp.tile(scale * jnp.eye(M), (P, 1, 1))))
+
+
+def _kl(block: GaussianBlock) -> Float[Array, ""]:
+    R, m = block.root.value, block.mean.value
+    log_diagonal = jnp.log(jnp.abs(jnp.diagonal(R, axis1=-2, axis2=-1)))
+    return 0.5 * (jnp.sum(R**2) + jnp.sum(m**2) - m.size) - jnp.sum(log_diagonal)
+
+
+def whitened_mean(A: Float[Array, "*b Q N M"], mean: Float[Array, "P M"]) -> Float[Array, "*b P N"]:
+    """A m, for every output."""
+    return matmul(A, mean[..., None])[..., 0]
+
+
+def outputs_last(mean: Float[Array, "*b P N"], variance: Float[Array, "*b #P N"]) -> Gaussian:
+    """The Gaussian with axes [..., N, P]."""
+    variance = jnp.broadcast_to(variance, mean.shape)
+    return Gaussian(jnp.swapaxes(mean, -1, -2), jnp.swapaxes(variance, -1, -2))

@@ -1,0 +1,26 @@
+"""Every annotation becomes an assertion during tests; every random key is shown when a test fails."""
+
+from __future__ import annotations
+
+import jax
+from jaxtyping import install_import_hook
+
+install_import_hook("dgpax", "beartype.beartype")
+
+import jax.random as jr  # noqa: E402
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+
+import dgpax  # noqa: E402, F401
+
+jax.config.update("jax_platforms", "cpu")
+
+
+@pytest.fixture
+def key():
+    return jr.key(0)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)

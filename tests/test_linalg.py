@@ -1,0 +1,83 @@
+"""The one safe Cholesky, triangular solves and quadrature."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.test_util import check_grads
+
+from dgpax.linalg import default_jitter, gauss_hermite, gaussian_expectation, safe_cholesky
+
+
+def _spd(rng, size):
+    a = rng.normal(size=(size, size))
+    return jnp.asarray(a @ a.T + size * np.eye(size))
+
+
+def test_well_conditioned_matrices_need_no_jitter(rng):
+    K = _spd(rng, 5)
+    result = safe_cholesky(K, jitter=0.0)
+    np.testing.assert_allclose(result.factor, np.linalg.cholesky(K), rtol=1e-12)
+    assert float(result.jitter) == 0.0 and bool(result.success)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
+def test_singular_matrices_climb_the_ladder_and_report_it(dtype):
+    K = jnp.ones((50, 50), dtype) * 3.0
+    result = jax.jit(lambda k: safe_cholesky(k, jitter=0.0))(K)
+    assert result.factor.dtype == dtype
+    assert bool(result.success) and float(result.jitter) > 0
+    assert float(result.jitter) <= 3.0 * 100 * default_jitter(50, dtype)
+    np.testing.assert_allclose(result.factor @ result.factor.T, K, atol=10 * float(result.jitter))
+
+
+def test_each_batch_member_has_its_own_jitter():
+    K = jnp.stack([jnp.eye(4), jnp.ones((4, 4)), -jnp.eye(4)])
+    result = safe_cholesky(K, jitter=0.0)
+    assert float(result.jitter[0]) == 0.0
+    assert float(result.jitter[1]) > 0.0
+    np.testing.assert_array_equal(result.success, [True, True, False])
+    assert bool(jnp.all(jnp.isfinite(result.factor[:2])))
+
+
+def test_slightly_indefinite_matrices_are_repaired(rng):
+    K = _spd(rng, 6)
+    values, vectors = np.linalg.eigh(K)
+    values[0] = -1e-9
+    broken = jnp.asarray(vectors @ np.diag(values) @ vectors.T)
+    result = safe_cholesky(broken, jitter=0.0)
+    assert bool(result.success) and 1e-9 <= float(result.jitter) < 1e-6
+
+
+def test_derivatives_to_second_order(rng):
+    K = _spd(rng, 4)
+    check_grads(
+        lambda k: safe_cholesky(jnp.asarray(k), jitter=0.0).factor,
+        (K,),
+        order=2,
+        modes=("fwd", "rev"),
+        atol=1e-6,
+        rtol=1e-6,
+    )
+
+
+def test_vmap_agrees_with_batching(rng):
+    K = jnp.stack([_spd(rng, 3), jnp.ones((3, 3))])
+    batched = safe_cholesky(K, jitter=0.0)
+    mapped = jax.vmap(lambda k: safe_cholesky(k, jitter=0.0))(K)
+    np.testing.assert_allclose(batched.factor, mapped.factor, rtol=1e-14)
+    np.testing.assert_allclose(batched.jitter, mapped.jitter)
+
+
+def test_quadrature_is_exact_for_polynomials():
+    nodes, weights = gauss_hermite(5)
+    moments = [np.sum(weights * nodes**k) for k in range(10)]
+    np.testing.assert_allclose(moments, [1, 0, 1, 0, 3, 0, 15, 0, 105, 0], atol=1e-12)
+
+
+def test_gaussian_expectation_of_an_exponential():
+    mean, variance = jnp.asarray([0.3, -1.0]), jnp.asarray([0.5, 2.0])
+    value = gaussian_expectation(jnp.exp, mean, variance, order=40)
+    np.testing.assert_allclose(value, np.exp(mean + variance / 2), rtol=1e-12)

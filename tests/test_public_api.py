@@ -1,0 +1,32 @@
+"""What a user can rely on: a name may be added here, and leaves only with a deprecation."""
+
+from __future__ import annotations
+
+import types
+
+import dgpax
+
+PUBLIC = {
+    "DeepGP", "Dataset", "Fit", "GPLayer", "covariances", "data", "dataset", "distributions", "fit", "freeze",
+    "gp_regression", "inducing", "inference", "kernels", "layers", "likelihoods", "linalg", "load", "means", "metrics",
+    "objectives", "parameters", "plot", "posteriors", "predict", "predict_jointly", "predict_latent", "prediction",
+    "sparse_gp_regression", "table", "unfreeze",
+}  # fmt: skip
+INTERNAL_MODULES = {"architectures", "cli", "conditional", "errors", "model", "propagate", "typing"}
+
+
+def test_public_names():
+    names = {name for name in vars(dgpax) if not name.startswith("_") and name != "jaxtyping"}  # the test hook's
+    assert names - INTERNAL_MODULES == PUBLIC
+
+
+def test_everything_public_is_documented():
+    missing = []
+    for package in [value for value in vars(dgpax).values() if isinstance(value, types.ModuleType)]:
+        if not package.__name__.startswith("dgpax"):
+            continue
+        for name, value in vars(package).items():
+            ours = getattr(value, "__module__", "").startswith("dgpax")
+            if not name.startswith("_") and ours and callable(value) and not value.__doc__:
+                missing.append(f"{package.__name__}.{name}")
+    assert not missing
