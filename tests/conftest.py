@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import jax
-from jaxtyping import install_import_hook
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two test processes on two cores: threads would only wait
+
+import jax  # noqa: E402
+from jaxtyping import install_import_hook  # noqa: E402
 
 install_import_hook("dgpax", "beartype.beartype")
 

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from reference import scores as reference
 from scipy import stats
 
-from dgpax.distributions import Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs, Mixture
+from dgpax.distributions import Affine, Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs, Mixture
 from dgpax.errors import InputError
 
 PROBABILITIES = np.array([1e-9, 1e-3, 0.05, 0.3, 0.5, 0.77, 0.95, 0.999])
@@ -176,7 +176,9 @@ def test_mixture_quantile_at_the_ends_and_at_jumps():
     """The first row has atoms at 1 and 3; the second an atom at 1 and a normal around 3."""
     d = Mixture(Gaussian(jnp.array([[[1.0], [1.0]], [[3.0], [3.0]]]), jnp.array([[[0.0], [0.0]], [[0.0], [1.0]]])))
     p = jnp.array([0.0, 0.2, 0.7, 0.9, 1.0])[:, None, None]
-    atoms, half = d.quantile(p)[..., 0].T
+    roots = d.quantile(p)
+    assert np.all(d.cdf(roots) >= p - 1e-12)
+    atoms, half = roots[..., 0].T
     assert_allclose(atoms, [1.0, 1.0, 3.0, 3.0, 3.0], rtol=1e-14)
     assert_allclose(half, [-np.inf, 1.0, *stats.norm.ppf([0.4, 0.8], 3.0), np.inf], rtol=1e-12)
 
@@ -382,3 +384,27 @@ def test_probabilities_outside_the_unit_interval_are_refused(rng):
         make_gaussian(rng).quantile(5.0)
     with pytest.raises(InputError, match="between 0 and 1"):
         make_mixture(rng).interval(1.5)
+
+
+def test_affine_equals_the_rescaled_gaussian(rng):
+    base = Gaussian(jnp.asarray(rng.normal(size=(4, 2))), jnp.asarray(rng.uniform(0.1, 2.0, size=(4, 2))))
+    shift, scale = jnp.asarray([1.0, -3.0]), jnp.asarray([2.0, 0.1])
+    lazy, direct = Affine(base, shift, scale), base.affine(shift, scale)
+    y = jnp.asarray(rng.normal(size=(4, 2)))
+    for name in ("mean", "variance", "stddev", "median"):
+        np.testing.assert_allclose(getattr(lazy, name), getattr(direct, name), rtol=1e-12, atol=1e-14)
+    for name in ("cdf", "log_prob", "crps"):
+        np.testing.assert_allclose(getattr(lazy, name)(y), getattr(direct, name)(y), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(lazy.interval(0.9), direct.interval(0.9), rtol=1e-12)
+    np.testing.assert_allclose(lazy.expected_difference(direct), direct.expected_difference(direct), rtol=1e-12)
+    twice = lazy.affine(jnp.asarray([1.0, 1.0]), jnp.asarray([3.0, 3.0]))
+    np.testing.assert_allclose(twice.mean, 1.0 + 3.0 * direct.mean, rtol=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_affine_survives_extreme_units(unit):
+    base = Gaussian(jnp.zeros((1, 1)), jnp.ones((1, 1)))
+    far = Affine(base, jnp.asarray([unit]), jnp.asarray([unit]))
+    np.testing.assert_allclose(far.stddev / unit, 1.0)
+    np.testing.assert_allclose(far.log_prob(far.mean), base.log_prob(0.0) - np.log(unit))
+    np.testing.assert_allclose(far.crps(far.mean) / unit, base.crps(jnp.zeros((1, 1))), rtol=1e-12)

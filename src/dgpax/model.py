@@ -5,7 +5,7 @@ from __future__ import annotations
 import equinox as eqx
 
 from .data import Dataset, Scaling
-from .distributions import AbstractDistribution
+from .distributions import AbstractDistribution, AbstractJointGaussian, Affine
 from .errors import InputError
 from .layers import GPLayer
 from .likelihoods import AbstractLikelihood
@@ -41,6 +41,12 @@ class DeepGP(eqx.Module):
 
     def to_raw_units(self, distribution: AbstractDistribution) -> AbstractDistribution:
         """A prediction in the units of the raw targets."""
+        if self.scaling is None:
+            return distribution
+        return Affine(distribution, self.scaling.y_mean, self.scaling.y_scale)
+
+    def joint_to_raw_units(self, distribution: AbstractJointGaussian) -> AbstractJointGaussian:
+        """A joint prediction in the units of the raw targets."""
         if self.scaling is None:
             return distribution
         return distribution.affine(self.scaling.y_mean, self.scaling.y_scale)

@@ -8,8 +8,16 @@ from ..linalg import Dense
 from ..typing import Array, Float
 from ._table import RuleTable
 
-Kuu = RuleTable("Kuu", "Covariance of the inducing outputs: an operator of size M, with a leading axis Q (1 or P).")
-Kuf = RuleTable("Kuf", "Covariance of the inducing outputs and f(x): [..., Q, M, N] for x of shape [..., 1, N, D].")
+Kuu = RuleTable(
+    "Kuu",
+    "Covariance of the inducing outputs: an operator of size M, with a leading axis Q (1 or P).",
+    "inducing, kernel",
+)
+Kuf = RuleTable(
+    "Kuf",
+    "Covariance of the inducing outputs and f(x): [..., Q, M, N] for x of shape [..., 1, N, D].",
+    "inducing, kernel, x",
+)
 
 
 @Kuu.register(Points, AbstractKernel)

@@ -12,40 +12,38 @@ from ..errors import MissingRuleError
 class RuleTable:
     """One question, answered by rules for pairs of types. Anybody may add a rule, from outside the package too."""
 
-    def __init__(self, name: str, question: str):
+    def __init__(self, name: str, question: str, arguments: str):
         self.name = name
+        self.arguments = arguments
         self.__doc__ = question
-        self.pairs: list[tuple[type, ...]] = []
+        self.pairs: list[tuple[type, type]] = []
         self._dispatcher = plum.Dispatcher()
-        self._function: plum.Function | None = None
+        self._rule_for: Callable | None = None
 
-    def register(self, *types: type) -> Callable[[Callable], Callable]:
-        """`@Kuu.register(MyInducing, RBF)` above a function of (inducing, kernel)."""
+    def register(self, first: type, second: type) -> Callable[[Callable], Callable]:
+        """`@Kuu.register(MyInducing, RBF)` above the function that answers for this pair."""
 
         def decorate(rule: Callable) -> Callable:
-            def typed(*arguments):
-                return rule(*arguments)
+            def rule_for(first, second):
+                return rule
 
-            typed.__name__ = typed.__qualname__ = self.name
-            extra = (object,) * (rule.__code__.co_argcount - len(types))
-            self._function = self._dispatcher.multi((*types, *extra))(typed)
-            self.pairs.append(types)
+            self._rule_for = self._dispatcher.multi((first, second))(rule_for)
+            self.pairs.append((first, second))
             return rule
 
         return decorate
 
-    def __call__(self, *arguments):
+    def __call__(self, first, second, *rest):
         try:
-            if self._function is None:
-                raise plum.NotFoundLookupError(self.name, arguments, [])
-            return self._function(*arguments)
+            rule = self._rule_for(first, second)  # pyright: ignore[reportOptionalCall]
         except plum.NotFoundLookupError as error:
-            raise MissingRuleError(self._explain(arguments)) from error
+            raise MissingRuleError(self._explain(first, second)) from error
+        return rule(first, second, *rest)
 
-    def _explain(self, arguments) -> str:
-        wanted = ", ".join(type(argument).__name__ for argument in arguments[:2])
-        known = "\n".join("  " + ", ".join(kind.__name__ for kind in pair) for pair in self.pairs)
+    def _explain(self, first, second) -> str:
+        wanted = f"{type(first).__name__}, {type(second).__name__}"
+        known = "\n".join(f"  {a.__name__}, {b.__name__}" for a, b in self.pairs)
         return (
             f"{self.name} has no rule for ({wanted}). Rules exist for:\n{known}\n"
-            f"Add one:\n  @{self.name}.register({wanted})\n  def _(inducing, kernel{', x' * (self.name == 'Kuf')}): ..."
+            f"Add one:\n  @{self.name}.register({wanted})\n  def _({self.arguments}): ..."
         )

@@ -1,5 +1,6 @@
 """Predictive distributions: independent Gaussians, finite mixtures of them, and Gaussians with full covariances."""
 
+from ._affine import Affine as Affine
 from ._base import AbstractDistribution as AbstractDistribution
 from ._gaussian import Gaussian as Gaussian
 from ._joint import AbstractJointGaussian as AbstractJointGaussian

@@ -49,8 +49,9 @@ class AbstractDistribution(eqx.Module):
         """The distribution of shift + scale · Y: how predictions return from scaled to original units."""
 
     @property
+    @abc.abstractmethod
     def stddev(self) -> Float[Array, "*batch N P"]:
-        return safe_sqrt(self.variance)
+        """√variance."""
 
     @property
     def median(self) -> Float[Array, "*batch N P"]:

@@ -14,7 +14,7 @@ from jax.scipy.special import logsumexp
 from ..errors import InputError
 from ..linalg import einsum
 from ..typing import Array, ArrayLike, Float, RandomKey
-from ._base import AbstractDistribution, as_probability
+from ._base import AbstractDistribution, as_probability, safe_sqrt
 from ._root import invert_cdf
 
 
@@ -51,6 +51,10 @@ class Mixture(AbstractDistribution):
         """Law of total variance: the mean of the variances plus the variance of the means."""
         return self._average(self.components.variance + (self.components.mean - self.mean) ** 2)
 
+    @property
+    def stddev(self) -> Float[Array, "*batch N P"]:
+        return safe_sqrt(self.variance)
+
     def cdf(self, y: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
         average = self._average(self._each(lambda component: component.cdf(y)))
         return jnp.minimum(average, 1.0)
@@ -69,7 +73,7 @@ class Mixture(AbstractDistribution):
         frozen = lax.stop_gradient(self)
         root = _quantile(frozen, lax.stop_gradient(p))
         density = jnp.exp(frozen.log_prob(root))
-        supported = (density > 0) & jnp.isfinite(density)
+        supported = (density > float(jnp.finfo(density.dtype).tiny)) & jnp.isfinite(density)
         newton = jnp.where(supported, (p - self.cdf(root)) / jnp.where(supported, density, 1.0), 0.0)
         return root + (newton - lax.stop_gradient(newton))
 

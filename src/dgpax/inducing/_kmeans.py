@@ -45,5 +45,5 @@ def k_means(x: Float[Array, "N D"], num_inducing: int, seed: int = 0) -> Float[A
     if num_inducing == len(candidates):
         return jnp.asarray(rows[candidates])
     method = MiniBatchKMeans if len(rows) > MINI_BATCH_ABOVE else KMeans
-    centres = method(num_inducing, n_init=1, random_state=seed).fit(rows).cluster_centers_
-    return jnp.asarray(centres, rows.dtype)
+    clusters = method(num_inducing, n_init=1, random_state=seed)  # pyright: ignore[reportArgumentType]
+    return jnp.asarray(clusters.fit(rows).cluster_centers_, rows.dtype)

@@ -1,4 +1,9 @@
-"""Squared distances, exact at zero distance and differentiable twice there."""
+"""Squared distances, exact at zero distance and differentiable twice there.
+
+A distance within rounding of the coordinates counts as zero. Without that, coincident points are a little apart in
+compiled code (a fused multiply-subtract of x/ℓ and y/ℓ rounds only one of the two), not always by the same amount,
+and the derivative of e⁻ʳ, of the order 1/r, blows the difference up.
+"""
 
 from __future__ import annotations
 
@@ -48,19 +53,25 @@ def squared_distances_within(x: Float[Array, "*b N D"]) -> Float[Array, "*b N N"
 
 @partial(jax.custom_jvp, nondiff_argnums=(2,))
 def _squared_distances(x, y, by_differences):
+    eps = float(jnp.finfo(x.dtype).eps)
+    centre = jnp.mean(y, axis=-2, keepdims=True)
+    rounding = (16.0 * eps) ** 2 * (_sums_of_squares(x, y) + _dots(centre, centre)[..., None])
     if by_differences:
-        return _sum_over_columns(x, y)
-    x, y = _centre(x, y)
-    products = matmul(x, jnp.swapaxes(y, -1, -2))
-    return jnp.maximum(_dots(x, x)[..., :, None] + _dots(y, y)[..., None, :] - 2.0 * products, 0.0)
+        return _zero_up_to(rounding, _sum_over_columns(x, y))
+    x, y = x - centre, y - centre
+    squares = _sums_of_squares(x, y)
+    rounding = rounding + 2.0 * x.shape[-1] ** 0.5 * eps * squares
+    return _zero_up_to(rounding, squares - 2.0 * matmul(x, jnp.swapaxes(y, -1, -2)))
 
 
 @_squared_distances.defjvp
 def _squared_distances_jvp(by_differences, primals, tangents):
     """2 (x_n − y_m)·(dx_n − dy_m) as matrix products, so that no [N, M, D] array is made in a backward pass."""
     distances = _squared_distances(*primals, by_differences)
-    x, y = _centre(*primals)
+    x, y = primals
     dx, dy = tangents
+    centre = lax.stop_gradient(jnp.mean(y, axis=-2, keepdims=True))
+    x, y = x - centre, y - centre
     mixed = matmul(x, jnp.swapaxes(dy, -1, -2)) + matmul(dx, jnp.swapaxes(y, -1, -2))
     return distances, 2.0 * (_dots(x, dx)[..., :, None] + _dots(y, dy)[..., None, :] - mixed)
 
@@ -72,9 +83,12 @@ def _sum_over_columns(x, y):
     return sum(columns, jnp.zeros((), x.dtype))
 
 
-def _centre(x, y):
-    centre = lax.stop_gradient(jnp.mean(y, axis=-2, keepdims=True))
-    return x - centre, y - centre
+def _zero_up_to(rounding, distances):
+    return jnp.where(distances < rounding, 0.0, distances)
+
+
+def _sums_of_squares(x, y):
+    return _dots(x, x)[..., :, None] + _dots(y, y)[..., None, :]
 
 
 def _dots(x, y):

@@ -63,8 +63,7 @@ class Polynomial(AbstractKernel):
 
 
 def _angle(cosine):
-    inside = jnp.abs(cosine) < 1.0
-    return jnp.where(inside, jnp.arccos(jnp.where(inside, cosine, 0.0)), jnp.where(cosine > 0, 0.0, jnp.pi))
+    return jnp.arccos(jnp.clip(cosine, -1.0, 1.0))
 
 
 @jax.custom_jvp

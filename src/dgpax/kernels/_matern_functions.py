@@ -17,28 +17,23 @@ import jax.numpy as jnp
 from ..typing import Array, Float
 
 
-def _scaled_distance(r2, c):
-    positive = r2 > 0
-    return jnp.where(positive, jnp.sqrt(c * jnp.where(positive, r2, 1.0)), 0.0)
-
-
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
 def exponential(r2: Float[Array, "*s"], c: float) -> Float[Array, "*s"]:
     """e⁻ˢ, the shape of Matérn 1/2 for c = 1 [Rasmussen & Williams 2006, eq. 4.18]."""
-    return jnp.exp(-_scaled_distance(r2, c))
+    return jnp.exp(-jnp.sqrt(c * r2))
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
 def linear_exponential(r2: Float[Array, "*s"], c: float) -> Float[Array, "*s"]:
     """(1 + s) e⁻ˢ, the shape of Matérn 3/2 for c = 3 [Rasmussen & Williams 2006, eq. 4.17]."""
-    s = _scaled_distance(r2, c)
+    s = jnp.sqrt(c * r2)
     return (1.0 + s) * jnp.exp(-s)
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(1,))
 def quadratic_exponential(r2: Float[Array, "*s"], c: float) -> Float[Array, "*s"]:
     """(1 + s + s²/3) e⁻ˢ, the shape of Matérn 5/2 for c = 5 [Rasmussen & Williams 2006, eq. 4.17]."""
-    s = _scaled_distance(r2, c)
+    s = jnp.sqrt(c * r2)
     return (1.0 + s + s**2 / 3.0) * jnp.exp(-s)
 
 

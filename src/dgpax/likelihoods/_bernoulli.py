@@ -5,10 +5,10 @@ from __future__ import annotations
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.scipy.special import log_ndtr
 
 from ._integrals import log_expectation
 from ._labels import AbstractScalarClassification
+from ._normal import log_ndtr
 from ._scalar import AbstractQuadratureLikelihood
 
 

@@ -41,7 +41,8 @@ class AbstractMulticlass(AbstractClassification):
         return self._pick(self.expected_log_probabilities(q), y)
 
     def predictive_log_prob(self, q: Gaussian, y: Float[Array, "*#batch N 1"]) -> Float[Array, "*batch N"]:
-        return self._pick(jnp.log(self.class_probabilities(q)), y)
+        probabilities = self.class_probabilities(q)
+        return self._pick(jnp.log(jnp.maximum(probabilities, jnp.finfo(probabilities.dtype).tiny)), y)
 
     def conditional_mean(self, f: Float[Array, "*batch N C"]) -> Float[Array, "*batch N C"]:
         return jnp.exp(self.log_probabilities(f))

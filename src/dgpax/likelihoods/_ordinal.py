@@ -5,12 +5,12 @@ from __future__ import annotations
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import log_ndtr
 
 from ..errors import InputError
 from ..parameters import AbstractParameter, Positive, Real, as_positive
 from ..typing import Array, Float
 from ._labels import AbstractScalarClassification
+from ._normal import log_ndtr
 from ._scalar import AbstractQuadratureLikelihood
 
 

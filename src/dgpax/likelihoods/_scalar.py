@@ -72,5 +72,6 @@ class AbstractQuadratureLikelihood(AbstractScalarLikelihood):
 
 
 def positive(variance: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """A variance of 0, a point mass, as the smallest positive number: square roots keep a finite derivative."""
-    return jnp.maximum(variance, jnp.finfo(variance.dtype).tiny)
+    """The variance, with 0 (a point mass) raised to 1e-103, or 1e-13 in single precision: small enough to change
+    nothing, large enough that √variance and 1/variance have finite derivatives."""
+    return jnp.maximum(variance, float(jnp.finfo(variance.dtype).tiny) ** (1 / 3))

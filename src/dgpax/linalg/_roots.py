@@ -60,6 +60,9 @@ class DiagonalRoot(AbstractRoot):
 
     values: Float[Array, "*b M"]
 
+    def __init__(self, values: Float[Array, "*b M"]):
+        self.values = values
+
     @property
     def jitter(self):
         return jnp.zeros(self.values.shape[:-1], self.values.dtype)
@@ -111,6 +114,9 @@ class KroneckerRoot(AbstractRoot):
 
     roots: tuple[AbstractRoot, ...]
     sizes: tuple[int, ...] = eqx.field(static=True)
+
+    def __init__(self, roots: tuple[AbstractRoot, ...], sizes: tuple[int, ...]):
+        self.roots, self.sizes = roots, sizes
 
     @property
     def jitter(self):

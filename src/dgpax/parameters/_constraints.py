@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from ..errors import InputError
 from ..typing import Array, Float
@@ -26,7 +27,7 @@ def _as_float(value) -> Float[Array, "..."]:
 
 def _require(holds, message: str) -> None:
     """Raise at construction; inside jit the value is unknown and the check is left to the engine's finite check."""
-    if isinstance(holds, jax.core.Tracer):
+    if isinstance(holds, Tracer):
         return
     if not bool(np.all(holds)):
         raise InputError(message)

@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..data import check_inputs
-from ..distributions import AbstractDistribution, Gaussian, GaussianOverInputs
+from ..distributions import AbstractDistribution, AbstractJointGaussian, Gaussian, GaussianOverInputs
 from ..errors import InputError
 from ..inference import Fit
 from ..likelihoods import GaussianNoise
@@ -38,7 +38,7 @@ def predict_latent(fitted: Fit, x) -> AbstractDistribution:
     return fitted.model.to_raw_units(_latent(fitted, x))
 
 
-def predict_jointly(fitted: Fit, x) -> AbstractDistribution:
+def predict_jointly(fitted: Fit, x) -> AbstractJointGaussian:
     """As `predict_latent`, with the covariance between all rows of x: O(N²) memory."""
     inputs = _inputs(fitted, x)
     needed = 3 * fitted.model.layers[-1].num_outputs * inputs.shape[0] ** 2 * inputs.dtype.itemsize
@@ -47,7 +47,7 @@ def predict_jointly(fitted: Fit, x) -> AbstractDistribution:
             f"The covariance between {inputs.shape[0]} rows would need about {needed / 2**30:.1f} GiB. "
             "Use predict() for the variances, or fewer rows."
         )
-    return fitted.model.to_raw_units(_joint(fitted.model, fitted.posterior, inputs))
+    return fitted.model.joint_to_raw_units(_joint(fitted.model, fitted.posterior, inputs))
 
 
 def _inputs(fitted: Fit, x) -> Float[Array, "N D"]:
