@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 
-from .data import Dataset, standardise
+from .data import Dataset, Scaling, standardise
 from .errors import InputError, UnknownNameError
 from .inducing import Points, greedy_bound, greedy_variance, k_means
 from .kernels import RBF, AbstractKernel
@@ -15,6 +15,8 @@ from .model import DeepGP
 from .parameters import Positive, Real
 
 NOISE_START = 0.1
+VARIANCE_FLOOR = 1e-7
+"""Least noise and kernel variance: a constant output is then predicted to within a thousandth of its scale."""
 
 
 def gp_regression(data: Dataset, kernel: AbstractKernel | None = None) -> DeepGP:
@@ -54,13 +56,20 @@ def sparse_gp_regression(
 def _one_layer(data: Dataset, kernel: AbstractKernel | None, inducing: Points | None) -> DeepGP:
     if not isinstance(data, Dataset):
         raise InputError(f"A Dataset is needed; got {type(data).__name__}. Make one: dataset(x, y).")
+    if data.num_rows == 0:
+        raise InputError("Found a dataset with 0 sample(s) while a minimum of 1 is required.")
     scaling = standardise(data)
-    kernel = RBF(default_lengthscales(data.num_inputs, data.x.dtype)) if kernel is None else kernel
+    kernel = default_kernel(scaling, data.x.dtype) if kernel is None else kernel
     layer = GPLayer(kernel, num_outputs=data.num_outputs, inducing=inducing)
-    noise = Positive(jnp.asarray(NOISE_START, data.x.dtype))
+    noise = Positive(jnp.asarray(NOISE_START, data.x.dtype), floor=VARIANCE_FLOOR)
     return DeepGP(layer, GaussianNoise(noise), scaling)
 
 
-def default_lengthscales(num_inputs: int, dtype) -> jnp.ndarray:
-    """√D for every standardised column: the typical distance of two rows is then about √2 length scales."""
-    return jnp.full((num_inputs,), np.sqrt(num_inputs), dtype)
+def default_kernel(scaling: Scaling, dtype) -> RBF:
+    """An ARD RBF with length scale √D in every standardised column, D the number of columns that vary.
+
+    The typical distance of two rows is then about √2 length scales, and constant columns change nothing.
+    """
+    num_varying = max(1, int(jnp.sum(~scaling.x_constant)))
+    lengthscales = jnp.full(scaling.x_constant.shape, np.sqrt(num_varying), dtype)
+    return RBF(lengthscales, Positive(jnp.ones((), dtype), floor=VARIANCE_FLOOR))

@@ -1,4 +1,4 @@
-"""What every likelihood promises, checked against 10⁶ draws, against sums over all outcomes, and with missing outputs."""
+"""What every likelihood promises: against 10⁶ draws, summed over all outcomes, with missing outputs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+
 from contracts.completeness import final_subclasses
 from dgpax.distributions import Gaussian
 from dgpax.errors import InputError

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from scipy import integrate, stats
 
@@ -34,9 +36,10 @@ def bernoulli_logit(f, y):
 
 def ordinal(f, y, edges, scale):
     padded = np.concatenate([[-np.inf], edges, [np.inf]])
-    upper = stats.norm.cdf((padded[y.astype(int) + 1] - f) / scale)
-    lower = stats.norm.cdf((padded[y.astype(int)] - f) / scale)
-    return np.log(upper - lower)
+    upper = (padded[y.astype(int) + 1] - f) / scale
+    lower = (padded[y.astype(int)] - f) / scale
+    right = stats.norm.sf(lower) - stats.norm.sf(upper)
+    return np.log(np.where(lower > 0, right, stats.norm.cdf(upper) - stats.norm.cdf(lower)))
 
 
 def robust_max(f, y, epsilon):
@@ -77,7 +80,7 @@ def expectation(function, mean, variance, peak=None):
     breaks = sorted(b for b in breaks if abs(b - mean) <= 12 * stddev)
     pieces = [
         integrate.quad(lambda f: function(f) * stats.norm.pdf(f, mean, stddev), a, b, epsabs=0, epsrel=1e-11, limit=200)
-        for a, b in zip(breaks[:-1], breaks[1:], strict=True)
+        for a, b in pairwise(breaks)
     ]
     return sum(value for value, _ in pieces)
 

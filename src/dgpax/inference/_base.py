@@ -4,6 +4,8 @@ import abc
 from typing import Any, NamedTuple
 
 import equinox as eqx
+import jax
+import jax.numpy as jnp
 
 from ..data import Dataset
 from ..model import DeepGP
@@ -20,6 +22,11 @@ class Info(NamedTuple):
     gradient_norm: Float[Array, ""]
     jitter: Float[Array, ""]
     converged: Bool[Array, ""]
+
+
+def norm(tree: PyTree) -> Float[Array, ""]:
+    """Euclidean norm of all arrays together."""
+    return jnp.sqrt(sum((jnp.sum(leaf**2) for leaf in jax.tree.leaves(tree)), jnp.zeros(())))
 
 
 class AbstractMethod(eqx.Module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ from ._base import AbstractEngine, AbstractMethod, Problem
 from ._loop import Limits, Progress, Run, train
 from ._methods import as_method
 from ._progress import progress_bar
-from ._report import FitReport
+from ._report import FitReport, notes_about
 from ._stopping import AbstractStopping, NeverStop
 
 REPORT_ROWS = 2000
@@ -61,9 +62,11 @@ def fit(
     method = as_method(inference)
     engine = method.default_engine() if engine is None else engine
     scaled = _check(model, data)
-    target = method.target(cast(model, data.x.dtype), scaled)
+    prior = freeze(model) if data.num_rows == 1 else model
+    target = method.target(cast(prior, data.x.dtype), scaled)
     stages = _stages(target, method.warm_up)
-    run, started = Run(), time.perf_counter()
+    run = Run() if stages else Run(stopped_because="there was nothing to train", converged=True)
+    started = time.perf_counter()
     with progress_bar(engine.max_steps * len(stages), progress) as show:
         limits = Limits(started, max_seconds, stopping or NeverStop(), callbacks, show)
         for hold in stages:
@@ -71,19 +74,21 @@ def fit(
             target = _values_of(trained, target)
             if run.interrupted or run.gave_up:
                 break
-    (fitted_model, posterior), terms = _finish(method, target, scaled, jr.key(seed))
-    run.jitter = max(run.jitter, float(terms.jitter))
+    (fitted_model, posterior), jitter = _finish(method, target, scaled, jr.key(seed))
+    run.jitter = max(run.jitter, float(jitter))
     report = _report(run, method, engine, target, (fitted_model, posterior), data, scaled, started)
-    result = Fit(fitted_model, posterior, report, data.num_inputs, data.input_names)
+    result = Fit(_values_of(fitted_model, model), posterior, report, data.num_inputs, data.input_names)
     if run.gave_up:
         raise _complaint(run, result)
     return result
 
 
 def _stages(target: PyTree, warm_up: tuple[str, ...]) -> list[Callable[[PyTree], PyTree]]:
-    """First with some parameters held, if there are any to hold and others to train; then with all."""
+    """First with some parameters held, if there are any to hold and others to train; then with all that are trained."""
     everything = {name for name, parameter in find(target).items() if parameter.trainable}
     held = {name for name in everything if any(matches(name, pattern) for pattern in warm_up)}
+    if not everything:
+        return []
     if not held or held == everything:
         return [lambda target: target]
     return [lambda target: freeze(target, *held), lambda target: target]
@@ -96,11 +101,18 @@ def _values_of(trained: PyTree, like: PyTree) -> PyTree:
 
 @eqx.filter_jit
 def _finish(method: AbstractMethod, target: PyTree, data: Dataset, key: RandomKey):
-    return method.finish(target, data), method.objective(target, data, key)
+    """The result, and the largest jitter in it."""
+    model, posterior = method.finish(target, data)
+    jitters = [method.objective(target, data, key).jitter]
+    jitters += [jnp.max(root.jitter) for root in posterior.begin(model.layers).roots]
+    return (model, posterior), jnp.max(jnp.stack(jitters))
 
 
 def _check(model: DeepGP, data: Dataset) -> Dataset:
-    """The data in the model's units, or an error that says what doesn't fit."""
+    """The data in the model's units, or an error that says what doesn't fit.
+
+    It has no names, so that data of the same shape share compiled programs.
+    """
     if not isinstance(data, Dataset):
         raise InputError(f"fit(model, data) needs a Dataset; got {type(data).__name__}. Make one: dataset(x, y).")
     if data.num_rows == 0:
@@ -116,19 +128,15 @@ def _check(model: DeepGP, data: Dataset) -> Dataset:
             f"The model was made for {model.scaling.x_mean.shape[0]} input columns; the data has {data.num_inputs}."
         )
     model.likelihood.check_targets(np.asarray(data.y))
-    return model.to_model_units(data)
+    return model.to_model_units(dataclasses.replace(data, input_names=(), output_names=()))
 
 
 def _report(run: Run, method, engine, target, fitted, data: Dataset, scaled: Dataset, started: float) -> FitReport:
     model, posterior = fitted
     columns = () if model.scaling is None else constant_columns(model.scaling, data.input_names)
-    notes = []
-    if columns:
-        notes.append(f"constant columns have no influence: {', '.join(columns)}")
-    if data.num_rows == 1:
-        notes.append("there is one row only: predictions are the prior's with one point")
+    notes = notes_about(model, data, columns)
     for note in notes:
-        warnings.warn(note[0].upper() + note[1:] + ".", DgpaxWarning, stacklevel=3)
+        warnings.warn(note, DgpaxWarning, stacklevel=3)
     return FitReport(
         inference=type(method).__name__,
         engine=type(engine).__name__,
@@ -145,7 +153,7 @@ def _report(run: Run, method, engine, target, fitted, data: Dataset, scaled: Dat
         largest_jitter=run.jitter,
         clipped_variances=int(_count_clipped(model, posterior, scaled.x[:REPORT_ROWS])),
         constant_columns=columns,
-        notes=tuple(notes),
+        notes=notes,
         history=np.asarray(run.history),
     )
 

@@ -13,7 +13,7 @@ import optax
 from ..data import minibatch
 from ..errors import InputError
 from ..typing import Array, Float, PyTree
-from ._base import AbstractEngine, Info
+from ._base import AbstractEngine, Info, norm
 
 
 class GradientState(NamedTuple):
@@ -51,7 +51,7 @@ class Gradient(AbstractEngine):
         updates = jax.tree.map(lambda u: (state.caution * u).astype(u.dtype), updates)
         trainable = optax.apply_updates(state.trainable, updates)
         caution = jnp.minimum(1.0, 1.01 * state.caution)
-        info = Info(-loss, optax.global_norm(gradient), terms.jitter, jnp.zeros((), bool))
+        info = Info(-loss, norm(gradient), terms.jitter, jnp.zeros((), bool))
         return GradientState(trainable, optimiser, caution), info
 
     def retreat(self, state):

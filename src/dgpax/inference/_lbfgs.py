@@ -2,41 +2,70 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import optax
-from jax import lax
+from jax.flatten_util import ravel_pytree
 
 from ..errors import InputError
 from ..typing import Array, Float, Int, PyTree
 from ._base import AbstractEngine, Info
 
-QUIET_STEPS = 3
+SUFFICIENT_DECREASE, CURVATURE = 1e-4, 0.9
+MAX_TRIALS = 20
+QUIET_ITERATIONS = 3
+
+
+class Search(NamedTuple):
+    """A line search in progress: the next trial is `size` along the direction, the answer between low and high."""
+
+    size: Float[Array, ""]
+    low: Float[Array, ""]
+    high: Float[Array, ""]
+    trials: Int[Array, ""]
+
+
+class Memory(NamedTuple):
+    """The last changes of the point and of the gradient; weight 1/(s·y), 0 where there is none yet."""
+
+    s: Float[Array, "H n"]
+    y: Float[Array, "H n"]
+    weight: Float[Array, " H"]
+
+
+class Descent(NamedTuple):
+    """One restart. `point` is the best so far; it moves when a trial is accepted."""
+
+    point: Float[Array, " n"]
+    value: Float[Array, ""]
+    gradient: Float[Array, " n"]
+    direction: Float[Array, " n"]
+    search: Search
+    memory: Memory
+    quiet: Int[Array, ""]
 
 
 class LBFGSState(NamedTuple):
-    """Every array has a leading axis of restarts. `quiet` counts steps in a row that gained next to nothing."""
+    """Every array has a leading axis of restarts; `like` gives vectors the structure of the parameters."""
 
-    trainable: PyTree
-    optimiser: Any
-    value: Float[Array, " R"]
-    gradient: PyTree
-    quiet: Int[Array, " R"]
+    descents: Descent
+    like: PyTree
 
 
 class LBFGS(AbstractEngine):
-    """L-BFGS with a strong-Wolfe line search [Nocedal & Wright 2006, Algorithms 7.4, 3.5, 3.6].
+    """L-BFGS with a weak-Wolfe line search by bracketing [Nocedal & Wright 2006, Algorithm 7.4; Lewis & Overton 2013].
 
-    Restart 0 begins where the model is; the others at raw values moved by N(0, spread²). All advance together
-    and the best one counts. It has converged when three steps in a row gain less than `tolerance` relative to
-    the objective, in every restart.
+    One step is one evaluation of the objective: the line search is part of the state, so the compiled program
+    holds the objective once. Restart 0 begins where the model is, the others at raw values moved by N(0, spread²);
+    all advance together and the best one counts. It has converged when three iterations in a row gain less than
+    `tolerance` relative to the objective, in every restart.
     """
 
-    max_steps: int = eqx.field(static=True, default=500)
+    max_steps: int = eqx.field(static=True, default=1000)
     restarts: int = eqx.field(static=True, default=1)
     spread: float = eqx.field(static=True, default=0.5)
     tolerance: float = eqx.field(static=True, default=1e-8)
@@ -47,55 +76,123 @@ class LBFGS(AbstractEngine):
         if self.restarts < 1:
             raise InputError(f"LBFGS(restarts=...) must be at least 1; got {self.restarts}.")
 
-    def _optimiser(self):
-        search = optax.scale_by_zoom_linesearch(max_linesearch_steps=20, initial_guess_strategy="one")
-        return optax.lbfgs(memory_size=self.memory, linesearch=search)
-
     def init(self, problem, key):
-        def begin(index):
-            start = _perturb(problem.trainable(), jr.fold_in(key, index), jnp.where(index == 0, 0.0, self.spread))
-            value, gradient = jax.value_and_grad(lambda t: problem.loss(t, key)[0])(start)
-            return LBFGSState(start, self._optimiser().init(start), value, gradient, jnp.zeros((), int))
-
-        return lax.map(begin, jnp.arange(self.restarts))
+        like = problem.trainable()
+        start, _ = ravel_pytree(like)
+        noise = jr.normal(key, (self.restarts, start.size), start.dtype).at[0].set(0.0)
+        loss = _loss(problem, key)
+        return LBFGSState(jax.vmap(lambda point: self._begin(point, loss))(start + self.spread * noise), like)
 
     def step(self, problem, state, key, step):
-        def one(single: LBFGSState):
-            def loss(trainable):
-                value = problem.loss(trainable, key)[0]
-                return jnp.where(jnp.isfinite(value), value, jnp.finfo(value.dtype).max / 1e6)
-
-            updates, optimiser = self._optimiser().update(
-                single.gradient, single.optimiser, single.trainable,
-                value=single.value, grad=single.gradient, value_fn=loss,
-            )  # fmt: skip
-            trainable = optax.apply_updates(single.trainable, updates)
-            value, gradient = optax.tree.get(optimiser, "value"), optax.tree.get(optimiser, "grad")
-            gain = (single.value - value) / jnp.maximum(1.0, jnp.abs(value))
-            quiet = jnp.where(gain < self.tolerance, single.quiet + 1, 0)
-            return LBFGSState(trainable, optimiser, value, gradient, quiet)
-
-        new = lax.map(one, state)
-        best = jnp.argmin(state.value)
-        norm = optax.global_norm(jax.tree.map(lambda g: g[best], state.gradient))
-        info = Info(-state.value[best], norm, jnp.zeros(()), jnp.all(new.quiet >= QUIET_STEPS))
-        return new, info
+        loss = _loss(problem, key)
+        descents = jax.vmap(lambda descent: self._advance(descent, loss))(state.descents)
+        best = jnp.argmin(descents.value)
+        converged = jnp.all(descents.quiet >= QUIET_ITERATIONS)
+        gradient_norm = jnp.sqrt(jnp.sum(descents.gradient[best] ** 2))
+        info = Info(-descents.value[best], gradient_norm, jnp.zeros((), descents.value.dtype), converged)
+        return LBFGSState(descents, state.like), info
 
     def retreat(self, state):
-        def forget(single):
-            return self._optimiser().init(single)
-
-        return state._replace(optimiser=lax.map(forget, state.trainable), quiet=state.quiet + 1)
+        return state._replace(descents=jax.vmap(self._forget)(state.descents))
 
     def result(self, state):
-        return jax.tree.map(lambda leaf: leaf[jnp.argmin(state.value)], state.trainable)
+        best = jnp.argmin(jnp.where(jnp.isfinite(state.descents.value), state.descents.value, jnp.inf))
+        return ravel_pytree(state.like)[1](state.descents.point[best])
+
+    def _begin(self, point, loss) -> Descent:
+        value, gradient = jax.value_and_grad(loss)(point)
+        empty = jnp.zeros((self.memory, point.size), point.dtype)
+        memory = Memory(empty, empty, jnp.zeros(self.memory, point.dtype))
+        search = _first_search(gradient)
+        return Descent(point, value, gradient, -gradient, search, memory, jnp.zeros((), int))
+
+    def _advance(self, descent: Descent, loss) -> Descent:
+        trial = descent.point + descent.search.size * descent.direction
+        value, gradient = jax.value_and_grad(loss)(trial)
+        slope = jnp.dot(descent.gradient, descent.direction)
+        finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(gradient))
+        lower = finite & (value <= descent.value + SUFFICIENT_DECREASE * descent.search.size * slope)
+        flat = jnp.dot(gradient, descent.direction) >= CURVATURE * slope
+        last = descent.search.trials + 1 >= MAX_TRIALS
+        moved = self._move(descent, trial, value, gradient)
+        searching = descent._replace(search=_narrow(descent, value, slope, lower))
+        stuck = self._forget(descent)._replace(quiet=descent.quiet + 1)
+        accept = lower & (flat | last)
+        return _choose(accept, moved, _choose(last, stuck, searching))
+
+    def _move(self, descent: Descent, point, value, gradient) -> Descent:
+        memory = _remember(descent.memory, point - descent.point, gradient - descent.gradient)
+        direction = -_apply_inverse_hessian(memory, gradient)
+        downhill = jnp.dot(direction, gradient) < 0
+        direction = jnp.where(downhill, direction, -gradient)
+        gain = (descent.value - value) / jnp.maximum(1.0, jnp.abs(value))
+        quiet = jnp.where(gain < self.tolerance, descent.quiet + 1, 0)
+        return Descent(point, value, gradient, direction, _new_search(jnp.ones((), value.dtype)), memory, quiet)
+
+    def _forget(self, descent: Descent) -> Descent:
+        memory = descent.memory._replace(weight=jnp.zeros_like(descent.memory.weight))
+        search = _first_search(descent.gradient)
+        search = search._replace(size=jnp.minimum(search.size, 0.1 * descent.search.size))
+        return descent._replace(direction=-descent.gradient, search=search, memory=memory)
 
 
-def _perturb(tree: PyTree, key, spread) -> PyTree:
-    leaves, structure = jax.tree.flatten(tree)
-    keys = jr.split(key, max(len(leaves), 1))
-    moved = [
-        leaf + spread.astype(leaf.dtype) * jr.normal(k, leaf.shape, leaf.dtype)
-        for leaf, k in zip(leaves, keys, strict=False)
-    ]
-    return jax.tree.unflatten(structure, moved)
+def _loss(problem, key) -> Callable[[Float[Array, " n"]], Float[Array, ""]]:
+    unravel = ravel_pytree(problem.trainable())[1]
+    return lambda point: problem.loss(unravel(point), key)[0]
+
+
+def _new_search(size: Float[Array, ""]) -> Search:
+    zero = jnp.zeros_like(size)
+    return Search(size, zero, zero + jnp.inf, jnp.zeros((), int))
+
+
+def _first_search(gradient: Float[Array, " n"]) -> Search:
+    """Without curvature, the first trial moves by at most 1."""
+    return _new_search(1.0 / jnp.maximum(1.0, jnp.sqrt(jnp.sum(gradient**2))))
+
+
+def _narrow(descent: Descent, value, slope, lower) -> Search:
+    """Too short a step moves `low` up, too long a one moves `high` down; the next trial is inside, or twice as long.
+
+    Below a step that was too long from zero, the minimum of the parabola through both ends is tried.
+    """
+    size = descent.search.size
+    low = jnp.where(lower, size, descent.search.low)
+    high = jnp.where(lower, descent.search.high, size)
+    bend = 2.0 * (value - descent.value - slope * size)
+    parabola = jnp.where(jnp.isfinite(value) & (bend > 0), -slope * size**2 / bend, 0.1 * size)
+    inside = jnp.where(low == 0, jnp.clip(parabola, 0.1 * high, 0.5 * high), 0.5 * (low + high))
+    return Search(jnp.where(jnp.isinf(high), 2.0 * size, inside), low, high, descent.search.trials + 1)
+
+
+def _remember(memory: Memory, s, y) -> Memory:
+    curvature = jnp.dot(s, y)
+    useful = curvature > 1e-12 * jnp.dot(y, y)
+    pushed = Memory(
+        jnp.roll(memory.s, -1, axis=0).at[-1].set(s),
+        jnp.roll(memory.y, -1, axis=0).at[-1].set(y),
+        jnp.roll(memory.weight, -1).at[-1].set(1.0 / jnp.where(useful, curvature, 1.0)),
+    )
+    return _choose(useful, pushed, memory)
+
+
+def _apply_inverse_hessian(memory: Memory, gradient: Float[Array, " n"]) -> Float[Array, " n"]:
+    """The two-loop recursion [Nocedal & Wright 2006, Algorithm 7.4], scaled by the latest curvature."""
+    newest_y, weight = memory.y[-1], memory.weight[-1]
+    scale = jnp.where(weight > 0, 1.0 / jnp.where(weight > 0, weight * jnp.dot(newest_y, newest_y), 1.0), 1.0)
+
+    def first(q, entry):
+        s, y, weight = entry
+        alpha = weight * jnp.dot(s, q)
+        return q - alpha * y, alpha
+
+    def second(r, entry):
+        (s, y, weight), alpha = entry
+        return r + s * (alpha - weight * jnp.dot(y, r)), None
+
+    q, alphas = jax.lax.scan(first, gradient, memory, reverse=True)
+    return jax.lax.scan(second, scale * q, (memory, alphas))[0]
+
+
+def _choose(condition, yes: PyTree, no: PyTree) -> PyTree:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)

@@ -14,9 +14,10 @@ the vector of class probabilities. The encoded y has E columns, E = P except for
 import abc
 
 import equinox as eqx
+from numpy.typing import ArrayLike
 
 from ..distributions import Gaussian
-from ..typing import Array, ArrayLike, Float, RandomKey
+from ..typing import Array, Float, RandomKey
 
 
 class AbstractLikelihood(eqx.Module):

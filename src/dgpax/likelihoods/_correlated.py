@@ -5,12 +5,13 @@ from __future__ import annotations
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
+from numpy.typing import ArrayLike
 
 from ..distributions import Gaussian, GaussianOverOutputs
 from ..errors import InputError
 from ..linalg import einsum, matmul, safe_cholesky, solve_cholesky, solve_lower
 from ..parameters import AbstractParameter, as_lower_triangular
-from ..typing import Array, ArrayLike, Bool, Float, RandomKey
+from ..typing import Array, Bool, Float, RandomKey
 from ._base import AbstractLikelihood
 from ._integrals import LOG_2PI
 from ._support import REAL, check_support

@@ -5,9 +5,10 @@ from __future__ import annotations
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
+from numpy.typing import ArrayLike
 
 from ..distributions import Gaussian
-from ..typing import Array, ArrayLike, Float, RandomKey
+from ..typing import Array, Float, RandomKey
 from ._base import AbstractLikelihood
 from ._gaussian import log_normal
 from ._integrals import LOG_2PI, log_expectation

@@ -15,7 +15,6 @@ from ..typing import Array, Float
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 BISECTIONS = 50
-FARTHEST = 1e3
 
 Elementwise = Callable[[Float[Array, "..."]], Float[Array, "..."]]
 
@@ -37,20 +36,23 @@ def log_expectation(
 
 
 def log_expectation_peaked(
-    log_function: Elementwise, mean: Float[Array, "*shape"], variance: Float[Array, "*shape"], order: int
+    log_function: Elementwise,
+    mean: Float[Array, "*shape"],
+    variance: Float[Array, "*shape"],
+    order: int,
+    bracket: tuple[Float[Array, "*shape"], Float[Array, "*shape"]],
 ) -> Float[Array, "*shape"]:
-    """The same for a concave log_function, however narrow its peak is and however far from the mean.
+    """The same where exp(log_function) has one peak, however narrow it is and however far from the mean.
 
     Adaptive Gauss-Hermite quadrature [Liu & Pierce 1994, "A note on Gauss-Hermite quadrature"]: the nodes stand
-    around the mode of the integrand, scaled by its curvature there. The nodes are held fixed in derivatives, since
-    the integral doesn't depend on them.
+    around the mode of the integrand, which lies in the bracket, scaled by its curvature there. They are held fixed
+    in derivatives, since the integral doesn't depend on them.
     """
 
     def log_integrand(f):
         return log_function(f) - 0.5 * ((f - mean) ** 2 / variance + jnp.log(variance) + LOG_2PI)
 
-    slope = _derivative(log_integrand)
-    reach = jnp.clip(variance * slope(mean), -FARTHEST, FARTHEST)
+    slope = derivative(log_integrand)
 
     def halve(_, bracket):
         low, high = bracket
@@ -58,16 +60,16 @@ def log_expectation_peaked(
         rising = slope(middle) > 0
         return jnp.where(rising, middle, low), jnp.where(rising, high, middle)
 
-    bracket = (mean + jnp.minimum(reach, 0.0), mean + jnp.maximum(reach, 0.0))
     mode, _ = lax.fori_loop(0, BISECTIONS, halve, bracket)
-    width = lax.rsqrt(-_derivative(slope)(mode))
+    width = lax.rsqrt(jnp.maximum(-derivative(slope)(mode), 0.1 / variance))
     mode, width = lax.stop_gradient((mode, width))
     f, log_weights = nodes(mode, width, order)
     log_normal = -0.5 * ((f - mode) ** 2 / width**2 + LOG_2PI) - jnp.log(width)
     return logsumexp(log_weights + log_integrand(f) - log_normal, axis=0)
 
 
-def _derivative(function: Elementwise) -> Elementwise:
+def derivative(function: Elementwise) -> Elementwise:
+    """The derivative of an elementwise function, entry by entry."""
     return jax.grad(lambda f: jnp.sum(function(f)))
 
 

@@ -8,8 +8,10 @@ import jax.numpy as jnp
 
 from ..distributions import Gaussian
 from ..typing import Array, Float
-from ._integrals import log_expectation_peaked
+from ._integrals import derivative, log_expectation_peaked
 from ._scalar import AbstractScalarLikelihood
+
+FARTHEST = 1e3
 
 
 class AbstractLogLink(AbstractScalarLikelihood):
@@ -32,8 +34,15 @@ class AbstractLogLink(AbstractScalarLikelihood):
         """a and b."""
 
     def predictive_log_density(self, mean, variance, y):
+        """As the log density ℓ is concave, the mode of ℓ(f) + log N(f; m, v) lies between m and m + v ℓ′(m)."""
         mean, variance, y = jnp.broadcast_arrays(mean, variance, y)
-        return log_expectation_peaked(lambda f: self.log_density(f, y), mean, variance, self.quadrature_order)
+
+        def log_function(f):
+            return self.log_density(f, y)
+
+        reach = jnp.clip(variance * derivative(log_function)(mean), -FARTHEST, FARTHEST)
+        bracket = (mean + jnp.minimum(reach, 0.0), mean + jnp.maximum(reach, 0.0))
+        return log_expectation_peaked(log_function, mean, variance, self.quadrature_order, bracket)
 
     def conditional_mean(self, f: Float[Array, "*batch N P"]) -> Float[Array, "*batch N P"]:
         return self.base_mean * jnp.exp(f)

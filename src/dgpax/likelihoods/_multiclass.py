@@ -7,10 +7,11 @@ import abc
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..distributions import Gaussian
 from ..errors import InputError
-from ..typing import Array, ArrayLike, Bool, Float, RandomKey
+from ..typing import Array, Bool, Float, RandomKey
 from ._base import AbstractClassification
 from ._support import check_support, labels
 

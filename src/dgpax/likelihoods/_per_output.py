@@ -9,10 +9,11 @@ import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..distributions import Gaussian
 from ..errors import InputError
-from ..typing import Array, ArrayLike, Float, RandomKey
+from ..typing import Array, Float, RandomKey
 from ._base import AbstractLikelihood
 
 

@@ -5,10 +5,11 @@ import abc
 
 import equinox as eqx
 import jax.numpy as jnp
+from numpy.typing import ArrayLike
 
 from ..distributions import Gaussian
 from ..linalg import gaussian_expectation
-from ..typing import Array, ArrayLike, Float
+from ..typing import Array, Float
 from ._base import AbstractLikelihood
 from ._missing import sum_observed
 from ._support import Support, check_support

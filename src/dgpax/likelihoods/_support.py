@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..errors import InputError
-from ..typing import ArrayLike
 
 
 class Support(NamedTuple):

@@ -34,8 +34,8 @@ class AbstractPrior(eqx.Module):
 class NormalPrior(AbstractPrior):
     """N(mean, scale²)."""
 
-    mean: float = eqx.field(static=True)
-    scale: float = eqx.field(static=True)
+    mean: float = eqx.field(static=True, converter=float)
+    scale: float = eqx.field(static=True, converter=float)
 
     def __check_init__(self):
         _require_positive(scale=self.scale)
@@ -50,8 +50,8 @@ class NormalPrior(AbstractPrior):
 class LogNormalPrior(AbstractPrior):
     """log(value) ~ N(mean, scale²)."""
 
-    mean: float = eqx.field(static=True)
-    scale: float = eqx.field(static=True)
+    mean: float = eqx.field(static=True, converter=float)
+    scale: float = eqx.field(static=True, converter=float)
 
     def __check_init__(self):
         _require_positive(scale=self.scale)
@@ -68,8 +68,8 @@ class LogNormalPrior(AbstractPrior):
 class GammaPrior(AbstractPrior):
     """Gamma with shape `concentration` and inverse scale `rate`."""
 
-    concentration: float = eqx.field(static=True)
-    rate: float = eqx.field(static=True)
+    concentration: float = eqx.field(static=True, converter=float)
+    rate: float = eqx.field(static=True, converter=float)
 
     def __check_init__(self):
         _require_positive(concentration=self.concentration, rate=self.rate)
@@ -84,7 +84,7 @@ class GammaPrior(AbstractPrior):
 class HalfNormalPrior(AbstractPrior):
     """|z| with z ~ N(0, scale²)."""
 
-    scale: float = eqx.field(static=True)
+    scale: float = eqx.field(static=True, converter=float)
 
     def __check_init__(self):
         _require_positive(scale=self.scale)

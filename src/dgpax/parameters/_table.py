@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from rich.console import Console, ConsoleOptions
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from ..typing import PyTree
@@ -25,7 +25,7 @@ class ParameterTable:
     rows: tuple[tuple[str, ...], ...]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
-        table = Table(*COLUMNS)
+        table = Table(Column(COLUMNS[0], no_wrap=True), *COLUMNS[1:])
         for row in self.rows:
             table.add_row(*map(Text, row))
         yield table

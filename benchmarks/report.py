@@ -1,0 +1,75 @@
+"""Make docs/results.md from the newest result file of every benchmark: `python -m benchmarks.report`."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from pathlib import Path
+from typing import Any
+
+from ._record import RESULTS, ROOT, SCHEMA
+from ._tables import markdown
+
+PAGE = ROOT / "docs" / "results.md"
+INTRODUCTION = """\
+# Results
+
+Made by `python -m benchmarks.report` from the files in `benchmarks/results`; edits here are lost.
+Numbers are means over the splits, with standard errors where there are several.
+"""
+
+
+def newest(folder: Path = RESULTS) -> dict[Path, dict[str, Any]]:
+    """The latest result file of every benchmark, with its content, in the order of the benchmarks' names."""
+    latest: dict[str, tuple[Path, dict[str, Any]]] = {}
+    for path in sorted(folder.glob("*.json")):
+        content = json.loads(path.read_text("utf-8"))
+        if content["schema"] != SCHEMA:
+            raise ValueError(f"{path.name} has schema {content['schema']}; this script reads {SCHEMA}. Run it again.")
+        name = content["benchmark"]
+        if name not in latest or content["date"] >= latest[name][1]["date"]:
+            latest[name] = path, content
+    return {path: content for _, (path, content) in sorted(latest.items())}
+
+
+def render(folder: Path = RESULTS) -> str:
+    """The page, from the result files in a folder."""
+    sections = [section(path, content) for path, content in newest(folder).items()]
+    return "\n".join([INTRODUCTION, *(sections or ["There are no results yet.\n"])])
+
+
+def section(path: Path, content: dict[str, Any]) -> str:
+    """A benchmark's title and introduction, and its tables, each with the line that says where it comes from."""
+    benchmark = importlib.import_module(f"benchmarks.{content['benchmark']}")
+    parts = [f"## {benchmark.TITLE}", benchmark.INTRODUCTION]
+    for table in benchmark.TABLES:
+        text = markdown(table, content["records"])
+        if text is not None:
+            parts += [f"### {table.title}", text, origin(path, content)]
+    return "\n\n".join(parts) + "\n"
+
+
+def origin(path: Path, content: dict[str, Any]) -> str:
+    """File, commit, machine and command of a table."""
+    machine = content["machine"]
+    commit = content["commit"][:7] + (" with uncommitted changes" if content["dirty"] else "")
+    hardware = [machine["cpu"], f"{machine['cores']} cores", f"{machine['memory_gib']:g} GiB", machine["accelerator"]]
+    versions = [content["versions"], *content["peers"].values()]
+    software = {name: number for group in reversed(versions) for name, number in group.items()}
+    return "\n".join(
+        [
+            f"From `{path.name}`, commit {commit}, {content['precision']}, by `{content['command']}`",
+            f"on {', '.join(filter(None, hardware))};",
+            f"{', '.join(f'{name} {number}' for name, number in sorted(software.items()))}.",
+        ]
+    )
+
+
+def main() -> None:
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(render(), "utf-8")
+    print(f"Wrote {PAGE.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""Every pair (inducing variable, kernel): the joint covariance of u and f is positive semi-definite."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from dgpax.covariances import Kuf, Kuu
+from dgpax.errors import MissingRuleError
+from dgpax.inducing import AbstractInducing, Points
+from dgpax.kernels import RBF, AbstractKernel, White
+
+PAIRS = {
+    (Points, AbstractKernel): lambda: (Points(jnp.linspace(-1, 1, 8).reshape(4, 2)), RBF(0.7) + White(0.1)),
+}
+
+
+def test_every_pair_has_a_row():
+    assert set(Kuu.pairs) == set(Kuf.pairs) == set(PAIRS)
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: "-".join(kind.__name__ for kind in pair))
+def test_schur_complement(pair, rng):
+    inducing, kernel = PAIRS[pair]()
+    x = jnp.asarray(rng.uniform(-1, 1, size=(6, 2)))
+    uu, uf = Kuu(inducing, kernel), Kuf(inducing, kernel, x[None])
+    assert uf.shape[-2:] == (inducing.num_inducing, 6) and uu.size == inducing.num_inducing
+    dense = np.asarray(uu.to_dense())[0]
+    joint = np.block([[dense, np.asarray(uf)[0]], [np.asarray(uf)[0].T, np.asarray(kernel.gram(x))]])
+    assert np.linalg.eigvalsh(joint).min() > -1e-10
+
+
+def test_points_are_function_values(rng):
+    z, x, kernel = jnp.asarray(rng.normal(size=(3, 2))), jnp.asarray(rng.normal(size=(5, 2))), RBF(0.7, 2.0)
+    np.testing.assert_allclose(Kuu(Points(z), kernel).to_dense()[0], kernel.gram(z))
+    np.testing.assert_allclose(Kuf(Points(z), kernel, x[None])[0], kernel.cross(z, x))
+    separate = Points(jnp.stack([z, z + 1.0]))
+    assert Kuf(separate, kernel, x[None]).shape == (2, 3, 5)
+
+
+class Unknown(AbstractInducing):
+    """An inducing variable that no rule knows, as a newcomer would write it."""
+
+    @property
+    def num_inducing(self) -> int:
+        return 1
+
+
+def test_a_missing_pair_says_how_to_add_it():
+    with pytest.raises(MissingRuleError) as caught:
+        Kuu(Unknown(), RBF())
+    message = str(caught.value)
+    assert "Points, AbstractKernel" in message and "@Kuu.register(Unknown, RBF)" in message

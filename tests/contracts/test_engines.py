@@ -1,0 +1,81 @@
+"""Every engine: it climbs, keeps its shapes, is a function of (key, step), and retreats without moving."""
+
+from __future__ import annotations
+
+import dgpax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from contracts.completeness import final_subclasses
+from dgpax.inference import LBFGS, AbstractEngine, Exact, Gradient, Problem
+
+ENGINES = {
+    LBFGS: lambda: LBFGS(max_steps=20),
+    Gradient: lambda: Gradient(max_steps=20, steps_per_call=4),
+}
+
+
+def test_every_engine_has_a_row():
+    assert set(ENGINES) == final_subclasses(AbstractEngine)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, size=(25, 1))
+    data = dgpax.dataset(x, np.sin(3 * x[:, 0]) + 0.1 * rng.normal(size=25))
+    model = dgpax.gp_regression(data)
+    return Problem(Exact(), model, model.to_model_units(data))
+
+
+@eqx.filter_jit
+def _step(engine, problem, state, key, step):
+    return engine.step(problem, state, key, step)
+
+
+@pytest.mark.parametrize("kind", ENGINES, ids=lambda kind: kind.__name__)
+def test_engine(kind, problem, key):
+    engine = ENGINES[kind]()
+    first = state = eqx.filter_jit(engine.init)(problem, key)
+    before = engine.result(state)
+    for a, b in zip(jax.tree.leaves(before), jax.tree.leaves(problem.trainable()), strict=True):
+        np.testing.assert_array_equal(a, b)
+    values = []
+    for step in range(engine.max_steps):
+        state, info = _step(engine, problem, state, key, jnp.asarray(step))
+        values.append(float(info.objective))
+    assert values[-1] > values[0]
+    assert jax.tree.structure(state) == jax.tree.structure(first)
+    for a, b in zip(jax.tree.leaves(state), jax.tree.leaves(first), strict=True):
+        assert a.shape == b.shape and a.dtype == b.dtype
+    again, _ = _step(engine, problem, first, key, jnp.asarray(0))
+    once_more, _ = _step(engine, problem, first, key, jnp.asarray(0))
+    for a, b in zip(jax.tree.leaves(again), jax.tree.leaves(once_more), strict=True):
+        np.testing.assert_array_equal(a, b)
+    retreated = engine.retreat(state)
+    for a, b in zip(jax.tree.leaves(engine.result(retreated)), jax.tree.leaves(engine.result(state)), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_minibatches_reach_the_objective_with_the_right_scale(problem, key):
+    """Over one epoch of a linear objective, the mean of the scaled batch sums is the full sum."""
+    from dgpax.data import minibatch
+
+    data = problem.data
+    batches = [minibatch(data, key, step, 5) for step in range(5)]
+    mean = np.mean([float(batch.scale) * float(jnp.sum(batch.y**2)) for batch in batches])
+    np.testing.assert_allclose(mean, float(jnp.sum(data.y**2)), rtol=1e-12)
+
+
+def test_more_restarts_are_never_worse(problem):
+    def best(restarts):
+        engine = LBFGS(max_steps=15, restarts=restarts)
+        state = eqx.filter_jit(engine.init)(problem, jr.key(1))
+        for step in range(15):
+            state, _ = _step(engine, problem, state, jr.key(1), jnp.asarray(step))
+        return -float(jnp.min(state.descents.value))
+
+    assert best(3) >= best(1) - 1e-9

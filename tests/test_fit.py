@@ -1,0 +1,220 @@
+"""The loop: convergence, rejection, interruption, early stopping, callbacks, reports."""
+
+from __future__ import annotations
+
+import dgpax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+from dgpax.errors import InputError, NumericalError, UnknownNameError
+from dgpax.inference import LBFGS, AbstractMethod, Exact, Gradient, Sparse, StopWhenStale
+from dgpax.objectives import log_evidence
+from dgpax.parameters import find, freeze, set_prior
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, size=(25, 1))
+    return dgpax.dataset(x, np.sin(3 * x[:, 0]) + 0.1 * rng.normal(size=25))
+
+
+FAST = LBFGS(max_steps=60)
+
+
+def _same(a, b):
+    return all(np.array_equal(u, v) for u, v in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+
+
+@pytest.mark.parametrize("inference", ["exact", "sparse"])
+def test_fit_converges_and_reports(inference, data):
+    model = dgpax.sparse_gp_regression(data, 6)
+    fitted = dgpax.fit(model, data, inference, engine=LBFGS())
+    report = fitted.report
+    assert report.converged and not report.interrupted and report.rejected_steps == 0
+    assert report.objective_end > report.objective_start
+    assert len(report.history) == report.steps
+    assert "it converged" in str(report)
+    noise = float(find(fitted.model, "likelihood.noise_variance")["likelihood.noise_variance"].value)
+    assert 0.05 < np.sqrt(noise * float(fitted.model.scaling.y_scale[0]) ** 2) < 0.2
+
+
+def test_the_same_seed_gives_the_same_fit(data):
+    engine = Gradient(max_steps=20, batch_size=8, steps_per_call=10)
+    model = dgpax.gp_regression(data)
+    a, b = (dgpax.fit(model, data, engine=engine, seed=3) for _ in range(2))
+    c = dgpax.fit(model, data, engine=engine, seed=4)
+    assert _same(a.model, b.model)
+    assert not _same(a.model, c.model)
+
+
+def test_frozen_parameters_stay(data):
+    model = freeze(dgpax.gp_regression(data), "layers[0].kernel")
+    fitted = dgpax.fit(model, data, engine=FAST)
+    assert _same(fitted.model.layers[0].kernel, model.layers[0].kernel)
+    assert not _same(fitted.model.likelihood, model.likelihood)
+
+
+def test_inducing_points_are_trained_only_if_asked(data):
+    free, held = (dgpax.sparse_gp_regression(data, 5, train_points=train) for train in (True, False))
+    assert not _same(dgpax.fit(free, data, "sparse", engine=FAST).model.layers[0].inducing, free.layers[0].inducing)
+    assert _same(dgpax.fit(held, data, "sparse", engine=FAST).model.layers[0].inducing, held.layers[0].inducing)
+
+
+def test_hyper_priors_pull(data):
+    from dgpax.parameters import LogNormalPrior
+
+    model = dgpax.gp_regression(data)
+    tight = set_prior(model, "layers[0].kernel.lengthscale", LogNormalPrior(np.log(3.0), 1e-3))
+    fitted = dgpax.fit(tight, data, engine=LBFGS(max_steps=200))
+    np.testing.assert_allclose(fitted.model.layers[0].kernel.lengthscale.value, 3.0, rtol=0.02)
+
+
+class Poisoned(AbstractMethod):
+    """Exact inference whose objective is NaN in every step that is bad."""
+
+    bad: tuple[int, ...] = eqx.field(static=True, default=())
+    always: bool = eqx.field(static=True, default=False)
+
+    @property
+    def deterministic(self):
+        return True
+
+    @property
+    def warm_up(self):
+        return ()
+
+    def target(self, model, data):
+        return model
+
+    def objective(self, target, data, key):
+        terms = log_evidence(target, data)
+        draw = jax.random.uniform(key)
+        return eqx.tree_at(lambda t: t.fit, terms, jnp.where(self.always | (draw < 0.3), jnp.nan, terms.fit))
+
+    def finish(self, target, data):
+        return Exact().finish(target, data)
+
+    def default_engine(self):
+        return Gradient()
+
+
+def test_steps_that_are_not_finite_are_rejected(data):
+    fitted = dgpax.fit(dgpax.gp_regression(data), data, Poisoned(), engine=Gradient(max_steps=40, steps_per_call=10))
+    assert 0 < fitted.report.rejected_steps < 40
+    assert len(fitted.report.history) + fitted.report.rejected_steps == 40
+    assert np.all(np.isfinite(fitted.report.history))
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(fitted.model))
+
+
+def test_too_many_rejections_raise_and_lose_nothing(data):
+    model = dgpax.gp_regression(data)
+    with pytest.raises(NumericalError, match="not finite") as caught:
+        dgpax.fit(model, data, Poisoned(always=True), engine=Gradient(max_steps=40, steps_per_call=5))
+    kept = caught.value.fit
+    assert isinstance(kept, dgpax.Fit)
+    assert _same(kept.model.layers, model.layers)
+
+
+def test_a_huge_learning_rate_never_leaves_nan(data):
+    engine = Gradient(optax.sgd(1e3), max_steps=30, steps_per_call=5)
+    try:
+        fitted = dgpax.fit(dgpax.gp_regression(data), data, engine=engine)
+    except NumericalError as error:
+        fitted = error.fit
+    assert isinstance(fitted, dgpax.Fit)
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(fitted.model))
+
+
+def test_interrupt_keeps_the_best_state(data):
+    def interrupt(progress):
+        if progress.step >= 5:
+            raise KeyboardInterrupt
+
+    fitted = dgpax.fit(dgpax.gp_regression(data), data, engine=FAST, callbacks=[interrupt])
+    assert fitted.report.interrupted and fitted.report.steps == 5
+    assert np.all(np.isfinite(dgpax.predict(fitted, data.x).mean))
+
+
+def test_callbacks_see_and_stop(data):
+    seen = []
+
+    def watch(progress):
+        seen.append((progress.step, progress.objective, progress.target()))
+        return progress.step >= 3
+
+    fitted = dgpax.fit(dgpax.gp_regression(data), data, engine=FAST, callbacks=[watch])
+    assert [step for step, *_ in seen] == [1, 2, 3]
+    assert isinstance(seen[-1][2], dgpax.DeepGP)
+    assert fitted.report.stopped_because == "a callback asked for it"
+
+
+def test_early_stopping_restores_the_best(data):
+    scores = iter([1.0, 5.0, 4.0, 3.0, 2.0])
+    states = []
+
+    def monitor(model):
+        states.append(model)
+        return next(scores)
+
+    stopping = StopWhenStale(monitor, every=5, patience=3)
+    engine = Gradient(max_steps=100, steps_per_call=5)
+    fitted = dgpax.fit(dgpax.gp_regression(data), data, engine=engine, stopping=stopping)
+    assert fitted.report.steps == 25
+    assert _same(fitted.model, states[1])
+
+
+def test_time_limit(data):
+    fitted = dgpax.fit(dgpax.gp_regression(data), data, engine=FAST, max_seconds=0.0)
+    assert fitted.report.steps == 1
+
+
+def test_a_second_fit_of_the_same_shape_compiles_nothing(data):
+    from dgpax.inference import _loop
+
+    dgpax.fit(dgpax.gp_regression(data), data, engine=FAST)
+    before = _loop._advance._cached._cache_size()
+    dgpax.fit(dgpax.gp_regression(data), data, engine=LBFGS(max_steps=60))
+    assert _loop._advance._cached._cache_size() == before
+
+
+def test_the_progress_bar_shows_the_objective(data, capsys):
+    dgpax.fit(dgpax.gp_regression(data), data, engine=LBFGS(max_steps=2), progress=True)
+    assert "objective" in capsys.readouterr().err
+
+
+def test_float32_data_gives_a_float32_model(data):
+    single = dgpax.dataset(np.asarray(data.x, np.float32), np.asarray(data.y, np.float32))
+    for inference in ("exact", "sparse"):
+        fitted = dgpax.fit(dgpax.sparse_gp_regression(single, 5), single, inference, engine=FAST)
+        assert all(p.dtype == jnp.float32 for p in find(fitted.model).values())
+        prediction, exact = dgpax.predict(fitted, single.x), np.asarray(single.y)
+        assert prediction.mean.dtype == jnp.float32
+        assert np.sqrt(np.mean((prediction.mean - exact) ** 2)) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda d: dgpax.fit(dgpax.gp_regression(d), d, "magic"), UnknownNameError, "exact, sparse"),
+        (lambda d: dgpax.fit(dgpax.gp_regression(d), d, "sparse"), InputError, "inducing"),
+        (lambda d: dgpax.sparse_gp_regression(d, 5, points="magic"), UnknownNameError, "k-means"),
+        (lambda d: dgpax.sparse_gp_regression(d, 0), InputError, "at least 1"),
+        (lambda d: LBFGS(restarts=0), InputError, "at least 1"),
+        (lambda d: Gradient(batch_size=0), InputError, "at least 1"),
+        (lambda d: dgpax.DeepGP([], dgpax.likelihoods.GaussianNoise()), InputError, "at least one layer"),
+    ],
+)
+def test_errors_say_what_to_do(call, error, words, data):
+    with pytest.raises(error, match=words):
+        call(data)
+
+
+def test_chunked_inference_is_the_same_fit(data):
+    model = dgpax.sparse_gp_regression(data, 5)
+    whole = dgpax.fit(model, data, "sparse", engine=LBFGS(max_steps=10))
+    chunked = dgpax.fit(model, data, Sparse(chunk_rows=7), engine=LBFGS(max_steps=10))
+    np.testing.assert_allclose(whole.report.objective_end, chunked.report.objective_end, rtol=1e-6)
