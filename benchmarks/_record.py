@@ -19,7 +19,7 @@ import jax
 SCHEMA = 1
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "XLA_FLAGS")
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 WRITTEN_BY_BENCHMARKS = ("benchmarks/results", "docs/results.md")
 
 Record = dict[str, str | int | float | bool | None]

@@ -54,6 +54,7 @@ def origin(path: Path, content: dict[str, Any]) -> str:
     machine = content["machine"]
     commit = content["commit"][:7] + (" with uncommitted changes" if content["dirty"] else "")
     hardware = [machine["cpu"], f"{machine['cores']} cores", f"{machine['memory_gib']:g} GiB", machine["accelerator"]]
+    hardware += [f"{name}={value}" for name, value in sorted(machine["threads"].items())]
     versions = [content["versions"], *content["peers"].values()]
     software = {name: number for group in reversed(versions) for name, number in group.items()}
     return "\n".join(

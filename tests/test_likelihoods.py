@@ -264,7 +264,7 @@ def test_bernoulli_far_in_the_tails(dtype):
     for value in _finite_integrals(BernoulliProbit(), mean, variance, y, dtype):
         assert_allclose(value, [-5e9, -5e9, 0.0, 0.0], rtol=2e-3, atol=1e-30)
     for value in _finite_integrals(BernoulliLogit(), mean, variance, y, dtype):
-        assert_allclose(value, [-1e5, -1e5, 0.0, 0.0], rtol=1e-5, atol=2 * jnp.finfo(dtype).eps)
+        assert_allclose(value, [-1e5, -1e5, 0.0, 0.0], rtol=1e-5, atol=2 * float(jnp.finfo(dtype).eps))
 
 
 @both_precisions

@@ -32,7 +32,7 @@ def build(given):
 
 def timed_fit(model, optimiser, start, max_iterations):
     """From the starting values every time."""
-    for variable, value in zip(model.trainable_variables, start):
+    for variable, value in zip(model.trainable_variables, start, strict=True):
         variable.assign(value)
     started = time.perf_counter()
     result = optimiser.minimize(

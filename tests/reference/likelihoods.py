@@ -79,7 +79,9 @@ def expectation(function, mean, variance, peak=None):
         breaks += [peak[0] + k * peak[1] for k in (-40, -10, -3, 0, 3, 10, 40)]
     breaks = sorted(b for b in breaks if abs(b - mean) <= 12 * stddev)
     pieces = [
-        integrate.quad(lambda f: function(f) * stats.norm.pdf(f, mean, stddev), a, b, epsabs=0, epsrel=1e-11, limit=200)
+        integrate.quad(
+            lambda f: function(f) * stats.norm.pdf(f, mean, stddev), a, b, epsabs=1e-16, epsrel=1e-11, limit=200
+        )
         for a, b in pairwise(breaks)
     ]
     return sum(value for value, _ in pieces)

@@ -13,7 +13,7 @@ import numpy as np
 from ..typing import Array, Bool, Float
 from ._dataset import Dataset
 
-_CONSTANT_BELOW = {"float64": 1e-12, "float32": 1e-6}
+_FLAT_BELOW = {"float64": 1e-12, "float32": 1e-6}
 
 
 class Scaling(eqx.Module):
@@ -103,8 +103,8 @@ def _statistics(values: Float[Array, "N D"]) -> _Statistics:
     """Two-pass mean and deviation, with the rounding error of the mean corrected [Chan, Golub & LeVeque 1983].
 
     Every column is divided by its largest magnitude first and its deviations from the mean by theirs, so that no
-    square over- or underflows. A column is constant if its deviation is below 1e-12 of its magnitude (1e-6 in
-    float32); it then has scale 1 and the middle of its range as mean.
+    square over- or underflows. A column is flat if its deviation is below 1e-12 of its magnitude (1e-6 in float32);
+    it then has scale 1 and the middle of its range as mean. It takes two rows to call a flat column constant.
     """
     values = values.astype(jnp.result_type(float))
     present = ~jnp.isnan(values)
@@ -125,12 +125,12 @@ def _statistics(values: Float[Array, "N D"]) -> _Statistics:
     spread = largest(centred)
     deviation = spread * jnp.sqrt(average((centred / spread) ** 2))
 
-    constant = deviation <= _CONSTANT_BELOW[values.dtype.name]
+    flat = deviation <= _FLAT_BELOW[values.dtype.name]
     low = jnp.min(jnp.where(present, values, jnp.inf), axis=0)
     high = jnp.max(jnp.where(present, values, -jnp.inf), axis=0)
     middle = jnp.where(low <= high, low + 0.5 * (high - low), 0.0)
     return _Statistics(
-        mean=jnp.where(constant, middle, magnitude * mean),
-        scale=jnp.where(constant, 1.0, magnitude * deviation),
-        constant=constant,
+        mean=jnp.where(flat, middle, magnitude * mean),
+        scale=jnp.where(flat, 1.0, magnitude * deviation),
+        constant=flat & (len(values) > 1),
     )

@@ -13,7 +13,10 @@ from ._lbfgs import LBFGS as LBFGS
 from ._loop import Progress as Progress
 from ._methods import METHODS as METHODS
 from ._methods import as_method as as_method
+from ._natural import NaturalGradient as NaturalGradient
 from ._report import FitReport as FitReport
 from ._stopping import AbstractStopping as AbstractStopping
 from ._stopping import NeverStop as NeverStop
 from ._stopping import StopWhenStale as StopWhenStale
+from ._variational import ModelAndPosterior as ModelAndPosterior
+from ._variational import Variational as Variational

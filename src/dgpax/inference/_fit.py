@@ -74,7 +74,8 @@ def fit(
             target = _values_of(trained, target)
             if run.interrupted or run.gave_up:
                 break
-    (fitted_model, posterior), jitter = _finish(method, target, scaled, jr.key(seed))
+    (fitted_model, posterior), objective, jitter = _finish(method, target, scaled, jr.key(seed))
+    run.history = run.history or [float(objective)]
     run.jitter = max(run.jitter, float(jitter))
     report = _report(run, method, engine, target, (fitted_model, posterior), data, scaled, started)
     result = Fit(_values_of(fitted_model, model), posterior, report, data.num_inputs, data.input_names)
@@ -84,7 +85,7 @@ def fit(
 
 
 def _stages(target: PyTree, warm_up: tuple[str, ...]) -> list[Callable[[PyTree], PyTree]]:
-    """First with some parameters held, if there are any to hold and others to train; then with all that are trained."""
+    """First with some parameters held, if there are any to hold and others to train; then with all."""
     everything = {name for name, parameter in find(target).items() if parameter.trainable}
     held = {name for name in everything if any(matches(name, pattern) for pattern in warm_up)}
     if not everything:
@@ -101,11 +102,11 @@ def _values_of(trained: PyTree, like: PyTree) -> PyTree:
 
 @eqx.filter_jit
 def _finish(method: AbstractMethod, target: PyTree, data: Dataset, key: RandomKey):
-    """The result, and the largest jitter in it."""
+    """The result, its objective, and the largest jitter in it."""
     model, posterior = method.finish(target, data)
-    jitters = [method.objective(target, data, key).jitter]
-    jitters += [jnp.max(root.jitter) for root in posterior.begin(model.layers).roots]
-    return (model, posterior), jnp.max(jnp.stack(jitters))
+    terms = method.objective(target, data, key)
+    jitters = [terms.jitter, *(jnp.max(root.jitter) for root in posterior.begin(model.layers).roots)]
+    return (model, posterior), terms.total, jnp.max(jnp.stack(jitters))
 
 
 def _check(model: DeepGP, data: Dataset) -> Dataset:
@@ -144,8 +145,8 @@ def _report(run: Run, method, engine, target, fitted, data: Dataset, scaled: Dat
         num_parameters=sum(p.raw.size for p in find(target).values() if p.trainable),
         steps=run.step,
         seconds=time.perf_counter() - started,
-        objective_start=run.history[0] if run.history else float("nan"),
-        objective_end=run.history[-1] if run.history else float("nan"),
+        objective_start=run.history[0],
+        objective_end=run.history[-1],
         stopped_because=run.stopped_because,
         converged=run.converged,
         interrupted=run.interrupted,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ..errors import InputTypeError, UnknownNameError
 from ._base import AbstractMethod
 from ._conjugate import Exact, Sparse
+from ._variational import Variational
 
-METHODS: dict[str, type[AbstractMethod]] = {"exact": Exact, "sparse": Sparse}
+METHODS: dict[str, type[AbstractMethod]] = {"exact": Exact, "sparse": Sparse, "variational": Variational}
 
 
 def as_method(inference: str | AbstractMethod) -> AbstractMethod:

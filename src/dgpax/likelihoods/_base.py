@@ -10,7 +10,8 @@ Labels are whole numbers 0 … C−1, stored as floats in one column. The mean a
 the vector of class probabilities. The encoded y has E columns, E = P except for unordered labels, where E = C.
 """
 
-# Without postponed annotations: Equinox must see `AbstractVar`, not a string.
+from __future__ import annotations
+
 import abc
 
 import equinox as eqx
@@ -69,9 +70,7 @@ class AbstractLikelihood(eqx.Module):
 
 
 class AbstractClassification(AbstractLikelihood):
-    """One column of labels 0 … C−1."""
-
-    num_classes: eqx.AbstractVar[int]
+    """Labels 0 … C−1; C is the attribute `num_classes`."""
 
     @abc.abstractmethod
     def class_probabilities(self, q: Gaussian) -> Float[Array, "*batch N C"]:

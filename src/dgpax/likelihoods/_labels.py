@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import abc
+
 import jax.numpy as jnp
 import jax.random as jr
 
@@ -15,6 +17,11 @@ from ._support import Support, labels
 
 class AbstractScalarClassification(AbstractScalarLikelihood, AbstractClassification):
     """Labels 0 … C−1 with p(y = c | f) of one latent function. Mean and variance take the labels as numbers."""
+
+    @property
+    @abc.abstractmethod
+    def num_classes(self) -> int:
+        """C."""
 
     @property
     def support(self) -> Support:

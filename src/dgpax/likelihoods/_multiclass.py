@@ -1,9 +1,9 @@
 """Unordered classes: one latent function per class, one column of labels."""
 
-from __future__ import annotations
-
+# Without postponed annotations: Equinox must see `AbstractVar`, not a string.
 import abc
 
+import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -18,6 +18,8 @@ from ._support import check_support, labels
 
 class AbstractMulticlass(AbstractClassification):
     """A subclass gives three vectors over the classes; picking the label and missing labels are done here."""
+
+    num_classes: eqx.AbstractVar[int]
 
     @abc.abstractmethod
     def log_probabilities(self, f: Float[Array, "*batch N C"]) -> Float[Array, "*batch N C"]:

@@ -23,7 +23,7 @@ class Ordinal(AbstractQuadratureLikelihood, AbstractScalarClassification):
     first_edge: AbstractParameter
     edge_steps: AbstractParameter
     scale: AbstractParameter
-    quadrature_order: int = eqx.field(static=True)
+    quadrature_order: int = eqx.field(static=True, default=20)
 
     def __init__(self, edges, scale: float | AbstractParameter = 1.0, quadrature_order: int = 20):
         edges = np.asarray(edges, float)

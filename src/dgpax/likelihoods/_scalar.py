@@ -1,9 +1,9 @@
 """Likelihoods with one latent function per output, which factorise over the outputs."""
 
-# Without postponed annotations: Equinox must see `AbstractVar`, not a string.
+from __future__ import annotations
+
 import abc
 
-import equinox as eqx
 import jax.numpy as jnp
 from numpy.typing import ArrayLike
 
@@ -66,7 +66,10 @@ class AbstractScalarLikelihood(AbstractLikelihood):
 class AbstractQuadratureLikelihood(AbstractScalarLikelihood):
     """A scalar likelihood whose expected log density has no closed form: Gauss-Hermite quadrature."""
 
-    quadrature_order: eqx.AbstractVar[int]
+    @property
+    @abc.abstractmethod
+    def quadrature_order(self) -> int:
+        """The number of nodes: a field of the subclass."""
 
     def expected_log_density(self, mean, variance, y):
         return gaussian_expectation(lambda f: self.log_density(f, y), mean, variance, self.quadrature_order)

@@ -12,3 +12,5 @@ from ._conjugate import stack_outputs as stack_outputs
 from ._exact import Exact as Exact
 from ._mean_field import GaussianBlock as GaussianBlock
 from ._mean_field import MeanField as MeanField
+from ._natural import classical_natural_step as classical_natural_step
+from ._natural import natural_step as natural_step

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax.numpy as jnp
 
@@ -15,6 +17,10 @@ from ..linalg import matmul
 from ..parameters import AbstractParameter, LowerTriangular, Real, as_lower_triangular, as_real
 from ..typing import Array, Float
 from ._base import AbstractPosterior, Carry
+from ._natural import natural_step
+
+
+NaturalStep = Callable[..., tuple[Float[Array, "*b M"], Float[Array, "*b M M"]]]
 
 
 class GaussianBlock(eqx.Module):
@@ -54,6 +60,12 @@ class MeanField(AbstractPosterior):
         mean = whitened_mean(projection.A, block.mean.value)
         return GaussianOverInputs(jnp.swapaxes(mean, -1, -2), covariance)
 
+    def natural_step(self, gradient: MeanField, rate, step: NaturalStep = natural_step) -> MeanField:
+        """A natural-gradient step down a loss, for every layer and output; `gradient` is that of the raw values."""
+        return MeanField(
+            tuple(_step_block(block, slope, rate, step) for block, slope in zip(self.blocks, gradient.blocks, strict=True))
+        )
+
     def kl(self, layers, carry):
         """½ Σ (|R|² + |m|² − M − log|RRᵀ|), against N(0, I)."""
         return sum((_kl(block) for block in self.blocks), jnp.zeros(()))
@@ -71,6 +83,11 @@ def _own_inducing(layer: GPLayer) -> AbstractInducing:
 def _prior_block(layer: GPLayer, scale: float) -> GaussianBlock:
     P, M = layer.num_outputs, _own_inducing(layer).num_inducing
     return GaussianBlock(Real(jnp.zeros((P, M))), LowerTriangular(jnp.tile(scale * jnp.eye(M), (P, 1, 1))))
+
+
+def _step_block(block: GaussianBlock, gradient: GaussianBlock, rate, step: NaturalStep) -> GaussianBlock:
+    mean, root = step(block.mean.value, block.root.value, gradient.mean.raw, jnp.tril(gradient.root.raw), rate)
+    return GaussianBlock(block.mean.with_value(mean), block.root.with_value(root))
 
 
 def _kl(block: GaussianBlock) -> Float[Array, ""]:

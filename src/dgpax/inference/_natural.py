@@ -1,0 +1,84 @@
+"""Natural gradients on the posterior, an optax optimiser on the rest, in one engine."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import optax
+
+from ..data import minibatch
+from ..errors import InputError, InputTypeError
+from ..parameters import partition
+from ..posteriors import MeanField
+from ..typing import Array, Float, PyTree
+from ._base import AbstractEngine, Info, Problem, norm
+
+
+class NaturalState(NamedTuple):
+    """`caution` multiplies both rates: halved after a rejected step, creeping back to 1."""
+
+    trainable: PyTree
+    optimiser: Any
+    caution: Float[Array, ""]
+
+
+class NaturalGradient(AbstractEngine):
+    """Natural-gradient steps for q(u) of every layer [design.md, section 6], and Adam for all other parameters.
+
+    The natural rate rises over the first `ramp_steps`; the block step of `posteriors.natural_step` is stable in
+    inner layers too, where steps in natural parameters diverge.
+    """
+
+    natural_rate: float = eqx.field(static=True, default=0.1)
+    ramp_steps: int = eqx.field(static=True, default=200)
+    optimiser: optax.GradientTransformation = eqx.field(static=True, default_factory=lambda: optax.adam(0.03))
+    batch_size: int | None = eqx.field(static=True, default=None)
+    max_steps: int = eqx.field(static=True, default=2000)
+    steps_per_call: int = eqx.field(static=True, default=25)
+
+    def __check_init__(self):
+        if not 0 < self.natural_rate <= 1:
+            raise InputError(f"NaturalGradient(natural_rate=...) must be in (0, 1]; got {self.natural_rate}.")
+
+    def init(self, problem, key):
+        trainable = problem.trainable()
+        _natural_posterior(problem)
+        return NaturalState(trainable, self.optimiser.init(trainable.model), jnp.ones(()))
+
+    def step(self, problem, state, key, step):
+        key_rows, key_noise = jr.split(key)
+        if self.batch_size is not None:
+            batch = minibatch(problem.data, key_rows, step, self.batch_size)
+            problem = eqx.tree_at(lambda p: p.data, problem, batch)
+        loss_and_gradient = jax.value_and_grad(problem.loss, has_aux=True)
+        (loss, terms), gradient = loss_and_gradient(state.trainable, jr.fold_in(key_noise, step))
+        updates, optimiser = self.optimiser.update(gradient.model, state.optimiser, state.trainable.model)
+        updates = jax.tree.map(lambda u: (state.caution * u).astype(u.dtype), updates)
+        rate = self.natural_rate * state.caution * jnp.minimum(1.0, (step + 1) / max(self.ramp_steps, 1))
+        posterior = problem.at(state.trainable).posterior
+        moved = posterior.natural_step(gradient.posterior, rate.astype(loss.dtype))
+        trainable = state.trainable._replace(
+            model=optax.apply_updates(state.trainable.model, updates), posterior=partition(moved)[0]
+        )
+        info = Info(-loss, norm(gradient), terms.jitter, jnp.zeros((), bool))
+        return NaturalState(trainable, optimiser, jnp.minimum(1.0, 1.01 * state.caution)), info
+
+    def retreat(self, state):
+        return state._replace(caution=0.5 * state.caution)
+
+    def result(self, state):
+        return state.trainable
+
+
+def _natural_posterior(problem: Problem) -> MeanField:
+    posterior = getattr(problem.target, "posterior", None)
+    if not isinstance(posterior, MeanField):
+        raise InputTypeError(
+            f"NaturalGradient needs variational inference with a family that has natural gradients (MeanField); "
+            f"got {type(posterior).__name__}. Use Gradient or LBFGS."
+        )
+    return posterior

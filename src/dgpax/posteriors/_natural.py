@@ -1,0 +1,57 @@
+"""Natural-gradient steps of Gaussians in local coordinates of their root."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+
+from ..linalg import half_tril, matmul, safe_cholesky, solve_lower_transposed
+from ..typing import Array, Float
+
+SMALLEST_DIAGONAL = 0.5
+
+
+def natural_step(
+    mean: Float[Array, "*b M"],
+    root: Float[Array, "*b M M"],
+    mean_gradient: Float[Array, "*b M"],
+    root_gradient: Float[Array, "*b M M"],
+    rate: float | Float[Array, ""],
+) -> tuple[Float[Array, "*b M"], Float[Array, "*b M M"]]:
+    """The new (mean, root) of N(m, RRᵀ) after a step down a loss, in a form that never leaves the lower triangle.
+
+    With P(RᵀG) = lower triangle, diagonal halved, of RᵀG: T = I + rate·P(RᵀG), its diagonal at least 0.5, then
+    R ← R T⁻¹ and m ← m − rate·RRᵀ g with the new root [design.md, section 6].
+    """
+    T = jnp.eye(root.shape[-1], dtype=root.dtype) + rate * _local_gradient(root, root_gradient)
+    diagonal = jnp.diagonal(T, axis1=-2, axis2=-1)
+    lift = jnp.maximum(SMALLEST_DIAGONAL - diagonal, 0.0)
+    return _move(mean, root, mean_gradient, T + lift[..., None] * jnp.eye(root.shape[-1], dtype=root.dtype), rate)
+
+
+def classical_natural_step(
+    mean: Float[Array, "*b M"],
+    root: Float[Array, "*b M M"],
+    mean_gradient: Float[Array, "*b M"],
+    root_gradient: Float[Array, "*b M M"],
+    rate: float | Float[Array, ""],
+) -> tuple[Float[Array, "*b M"], Float[Array, "*b M M"]]:
+    """The step in natural parameters, S⁻¹ ← S⁻¹ + 2·rate·∂loss/∂S [Hensman et al. 2013; Salimbeni et al. 2018].
+
+    S⁻¹ = R⁻ᵀ(I + rate·(Φ + Φᵀ))R⁻¹ with Φ = P(RᵀG), so the new root is R T⁻¹ with TᵀT = I + rate·(Φ + Φᵀ).
+    At rate 1 it reaches the optimum of a Gaussian likelihood at once; it may fail where that matrix isn't positive.
+    """
+    local = _local_gradient(root, root_gradient)
+    H = jnp.eye(root.shape[-1], dtype=root.dtype) + rate * (local + jnp.swapaxes(local, -1, -2))
+    flipped = safe_cholesky(jnp.flip(H, (-2, -1)), jitter=0.0).factor
+    T = jnp.swapaxes(jnp.flip(flipped, (-2, -1)), -1, -2)
+    return _move(mean, root, mean_gradient, T, rate)
+
+
+def _local_gradient(root, root_gradient):
+    return half_tril(matmul(jnp.swapaxes(root, -1, -2), root_gradient))
+
+
+def _move(mean, root, mean_gradient, T, rate):
+    new = jnp.swapaxes(solve_lower_transposed(T, jnp.swapaxes(root, -1, -2)), -1, -2)
+    descent = matmul(new, matmul(jnp.swapaxes(new, -1, -2), mean_gradient[..., None]))[..., 0]
+    return mean - rate * descent, jnp.tril(new)

@@ -1,0 +1,83 @@
+"""What the bad-input tests share: one size of data, one engine and one way to fit, so that programs compile once."""
+
+from __future__ import annotations
+
+import dgpax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from dgpax import Dataset, DeepGP, Fit
+from dgpax.inference import LBFGS, Problem, as_method
+from dgpax.kernels import AbstractKernel
+from dgpax.typing import PyTree
+
+BOTH = ("exact", "sparse")
+ROWS, INDUCING = 40, 8
+ENGINE = LBFGS(max_steps=300)
+NEW_X = np.random.default_rng(1).uniform(-2.0, 2.0, size=(6, 2))
+
+
+def smooth(x: np.ndarray) -> np.ndarray:
+    """A function that 40 rows are enough for."""
+    return np.sin(2.0 * x[:, 0]) + 0.3 * x[:, -1]
+
+
+def table(seed: int = 0, noise: float = 0.1) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs [40, 2] and targets [40] that are as they should be; every test spoils them in its own way."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(-2.0, 2.0, size=(ROWS, 2))
+    return x, smooth(x) + noise * rng.normal(size=ROWS)
+
+
+def model_for(
+    inference: str, data: Dataset, kernel: AbstractKernel | None = None, *, train_points: bool = True
+) -> DeepGP:
+    """The ready model of this kind of inference."""
+    if inference == "exact":
+        return dgpax.gp_regression(data, kernel)
+    return dgpax.sparse_gp_regression(data, INDUCING, kernel, train_points=train_points)
+
+
+def train(inference: str, data: Dataset, *, train_points: bool = True) -> Fit:
+    """The ready model, trained; with inducing points that stay there is one program less to compile."""
+    return dgpax.fit(model_for(inference, data, train_points=train_points), data, inference, engine=ENGINE)
+
+
+def condition(inference: str, data: Dataset, kernel: AbstractKernel | None = None) -> Fit:
+    """The ready model with its parameters as they start."""
+    return dgpax.fit(dgpax.freeze(model_for(inference, data, kernel)), data, inference)
+
+
+def assert_finite(inference: str, fitted: Fit, data: Dataset, x: np.ndarray = NEW_X) -> None:
+    """Predictions, variances and the gradient of the objective are finite, and no variance is negative."""
+    for new in (np.asarray(data.x)[: len(x)], x):
+        y, f = dgpax.predict(fitted, new), dgpax.predict_latent(fitted, new)
+        for values in (y.mean, y.stddev, y.variance, f.mean, f.stddev, f.variance):
+            assert np.all(np.isfinite(values))
+        assert np.all(np.asarray(f.variance) >= 0.0)
+        assert np.all(np.asarray(y.variance) > 0.0)
+    gradient = objective_gradient(as_method(inference), fitted.model, fitted.model.to_model_units(data))
+    assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient))
+
+
+@eqx.filter_jit
+def objective_gradient(method, model: DeepGP, scaled: Dataset) -> PyTree:
+    """Of the objective, by every trainable parameter."""
+    problem = Problem(method, model, Dataset(scaled.x, scaled.y))
+    return jax.grad(lambda trainable: problem.loss(trainable, jr.key(0))[0])(problem.trainable())
+
+
+def assert_same_predictions(a: Fit, b: Fit, tolerance: float, x_a: np.ndarray = NEW_X, x_b=None) -> None:
+    """Means and standard deviations agree to a tolerance in units of the predictive standard deviation."""
+    p, q = dgpax.predict(a, x_a), dgpax.predict(b, x_a if x_b is None else x_b)
+    unit = np.asarray(p.stddev)
+    assert np.max(np.abs(np.asarray(p.mean - q.mean)) / unit) <= tolerance
+    assert np.max(np.abs(np.asarray(p.stddev - q.stddev)) / unit) <= tolerance
+
+
+def noise_deviation(fitted: Fit) -> float:
+    """The standard deviation of the noise in the units of y."""
+    noise = fitted.model.likelihood.noise_variance.value
+    return float(jnp.sqrt(noise) * fitted.model.scaling.y_scale[0])

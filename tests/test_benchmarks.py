@@ -1,0 +1,143 @@
+"""The benchmarks run, their files say what was measured, and docs/results.md says what the files say."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT))  # benchmarks isn't installed
+
+from benchmarks import _record, _tables, regression, report  # noqa: E402
+
+FIT = {"kind": "fit", "dataset": "energy", "model": "exact", "library": "dgpax", "split": 0, "rmse": 0.5}
+FIT |= {"log_likelihood": -0.7, "objective": 10.0, "steps": 3, "converged": True}
+FIT |= {"seconds_cold": 2.0, "seconds_warm": 1.0}
+PEER_PYTHON = os.environ.get("DGPAX_PEER_PYTHON")
+
+
+def write(folder: Path, *records, command="python -m benchmarks.regression") -> Path:
+    return _record.write(
+        "regression",
+        records,
+        command=command,
+        precision="float64",
+        seeds=[0],
+        seconds=1.25,
+        peers={"GPflow": {"gpflow": "2.11.2"}},
+        folder=folder,
+    )
+
+
+def test_the_page_is_what_the_files_say():
+    assert report.PAGE.read_text("utf-8") == report.render(), "run: python -m benchmarks.report"
+
+
+def test_the_page_without_files(tmp_path):
+    assert "no results yet" in report.render(tmp_path)
+
+
+def test_a_result_file_holds_what_it_must(tmp_path):
+    path = write(tmp_path, FIT | {"rmse": float("nan")})
+    content = json.loads(path.read_text("utf-8"))
+    assert set(content) == {
+        "schema", "benchmark", "command", "commit", "dirty", "date", "machine", "versions", "peers", "precision",
+        "seeds", "seconds", "records",
+    }  # fmt: skip
+    assert re.fullmatch(r"regression-\d{4}-\d\d-\d\d-[0-9a-z]{7}\.json", path.name)
+    assert {"python", "jax", "numpy", "dgpax"} == set(content["versions"])
+    assert content["records"] == [FIT | {"rmse": None}]
+    assert content["date"].endswith("+00:00")
+
+
+def test_a_result_file_is_deterministic_and_names_no_place(tmp_path):
+    path = write(tmp_path, FIT)
+    text = path.read_text("utf-8")
+    assert text == json.dumps(json.loads(text), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    assert str(Path.home()) not in text
+    assert str(ROOT) not in text
+    assert f'"{platform.node()}"' not in text
+
+
+def test_commands_are_portable():
+    words = ["--quick", "--peer-python", "/opt/x/bin/python", "--results=/tmp/x", "--splits", "0", "1"]
+    expected = "python -m benchmarks.regression --quick --peer-python PATH --results=PATH --splits 0 1"
+    assert _record.command_line("benchmarks.regression", words) == expected
+
+
+def test_the_newest_file_counts(tmp_path):
+    old = write(tmp_path, FIT)
+    content = json.loads(old.read_text("utf-8"))
+    older = content | {"date": "2020-01-01T00:00:00+00:00", "records": [FIT | {"rmse": 99.0}]}
+    (tmp_path / "regression-zzz.json").write_text(json.dumps(older), "utf-8")
+    page = report.render(tmp_path)
+    assert "| energy | exact | dgpax | 0.500 |" in page
+    assert "99.000" not in page
+    assert f"From `{old.name}`" in page
+
+
+def test_a_file_of_another_schema_is_refused(tmp_path):
+    path = write(tmp_path, FIT)
+    path.write_text(path.read_text("utf-8").replace('"schema": 1', '"schema": 0'), "utf-8")
+    with pytest.raises(ValueError, match="schema 0"):
+        report.render(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([1.25], "1.25"),
+        ([1.0, 2.0, 3.0], "2.00 ± 0.58"),
+        ([1.0, None], "1.00 (1 of 2)"),
+        ([None], "–"),
+    ],
+)
+def test_averages(values, text):
+    assert _tables.average(values, ".2f") == text
+
+
+def test_published_numbers_stand_beside_their_dataset_only(tmp_path):
+    write(tmp_path, FIT)
+    page = report.render(tmp_path)
+    assert (
+        "| energy | SGP, 500 points | Salimbeni & Deisenroth 2017, Tables 7 and 8 (20 splits) | 0.47 ± 0.02 |" in page
+    )
+    assert "concrete" not in page
+
+
+def test_ratios():
+    theirs, slow = {"seconds_cold": 3.0, "seconds_warm": 4.0}, {"seconds_cold": 2.0, "seconds_warm": 8.0}
+    assert regression.ratios(theirs, slow) == {"ratio_cold": 1.5, "ratio_warm": 0.5}
+    failed = regression.scored(None, None)  # pyright: ignore[reportArgumentType]
+    assert set(regression.ratios(theirs, failed).values()) == {None}
+
+
+def test_a_quick_run_without_a_peer(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("DGPAX_PEER_PYTHON", raising=False)
+    path = regression.main(["--quick", "--models", "exact", "--results", str(tmp_path)])
+    assert path is not None
+    assert "GPflow is skipped" in capsys.readouterr().out
+    (record,) = json.loads(path.read_text("utf-8"))["records"]
+    assert set(record) == set(FIT)
+    assert record["steps"] == 5
+    assert 0 < record["rmse"] < 30
+    assert "| energy | exact | dgpax |" in report.render(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(PEER_PYTHON is None, reason="needs DGPAX_PEER_PYTHON")
+def test_gpflow_agrees(tmp_path):
+    path = regression.main(["--quick", "--models", "exact", "k-means", "--results", str(tmp_path)])
+    assert path is not None
+    content = json.loads(path.read_text("utf-8"))
+    agreement = [record for record in content["records"] if record["kind"] == "agreement"]
+    assert len(agreement) == 2
+    assert all(record[q] < 1e-6 for record in agreement for q in regression.QUANTITIES)
+    assert content["peers"]["GPflow"]["gpflow"].startswith("2.")
+    assert [record["kind"] for record in content["records"]].count("speed") == 2
