@@ -6,8 +6,8 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two test processes on two cores: threads would only wait
 
-import jax  # noqa: E402
-from jaxtyping import install_import_hook  # noqa: E402
+import jax
+from jaxtyping import install_import_hook
 
 install_import_hook("dgpax", "beartype.beartype")
 

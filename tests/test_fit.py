@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import dgpax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+
+import dgpax
 from dgpax.errors import InputError, NumericalError, UnknownNameError
 from dgpax.inference import LBFGS, AbstractMethod, Exact, Gradient, Sparse, StopWhenStale
 from dgpax.objectives import log_evidence

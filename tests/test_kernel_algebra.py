@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import dgpax.kernels as dk
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from dgpax.errors import InputError, InputTypeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-few = settings(max_examples=10, deadline=None, derandomize=True, database=None)
+import dgpax.kernels as dk
+from dgpax.errors import InputError, InputTypeError
+
+few = settings(max_examples=8, deadline=None, derandomize=True, database=None)
 positive = st.floats(0.3, 3.0)
 KINDS = (dk.RBF, dk.Matern12, dk.Matern32, dk.Matern52, dk.RationalQuadratic, dk.Cosine)
 stationary = st.builds(lambda kind, l, v: kind(l, v), st.sampled_from(KINDS), positive, positive)
@@ -22,7 +23,7 @@ others = st.one_of(
 )
 kernels = st.one_of(stationary, others)
 # (N, M, D): a few shapes that all tests share, since every new one is compiled anew
-shapes = st.sampled_from([(1, 1, 1), (5, 2, 3), (3, 4, 2), (2, 5, 4)])
+shapes = st.sampled_from([(1, 1, 1), (4, 4, 3), (3, 5, 2)])
 
 
 @st.composite
@@ -72,7 +73,7 @@ def test_numbers_scale_shift_and_raise(k1, k2, c, points):
     assert_same(k1 + c, k1 + dk.Constant(c), points)
     assert_same(k1**2, k1 * k1, points)
     assert_same(k1**3, k1 * k1 * k1, points)
-    assert_same(sum([k1, k2]), k1 + k2, points)
+    assert_same(0 + k1 + k2, k1 + k2, points)  # as in sum([k1, k2])
     assert_same(np.float64(c) * k1, k1 * c, points)
 
 
@@ -93,6 +94,7 @@ def test_what_is_built_stays_positive_semi_definite_and_consistent(k1, k2, c, po
 def test_active_dimensions_equal_sliced_inputs(kernel, points, data):
     x, y = points
     columns = data.draw(st.lists(st.integers(0, x.shape[1] - 1), min_size=1, max_size=x.shape[1], unique=True))
+    kernel = kernel + dk.Linear(0.5)  # so that all three methods depend on the columns
     chosen = kernel.on(*columns)
     np.testing.assert_array_equal(chosen(x), kernel(x[:, columns]))
     np.testing.assert_array_equal(chosen(x, y), kernel(x[:, columns], y[:, columns]))
@@ -103,6 +105,7 @@ def test_active_dimensions_equal_sliced_inputs(kernel, points, data):
 @given(kernels, inputs())
 def test_warps_equal_transformed_inputs(kernel, points):
     x, y = points
+    kernel = kernel + dk.Linear(0.5)
     warped = kernel.warp(jnp.sinh)
     np.testing.assert_array_equal(warped(x), kernel(jnp.sinh(x)))
     np.testing.assert_array_equal(warped(x, y), kernel(jnp.sinh(x), jnp.sinh(y)))
@@ -120,18 +123,18 @@ def test_white_noise_is_only_ever_on_the_diagonal_of_gram(kind, points):
 @pytest.mark.parametrize("number", [-1.0, 0.0, float("nan"), float("inf")])
 def test_only_positive_multiples(number):
     with pytest.raises(InputError, match="positive number"):
-        dk.RBF() * number
+        _ = dk.RBF() * number
 
 
 def test_only_variances_can_be_added():
     with pytest.raises(InputError, match="at least 0"):
-        dk.RBF() + -1.0
+        _ = dk.RBF() + -1.0
 
 
 @pytest.mark.parametrize("exponent", [0, -2])
 def test_only_whole_powers(exponent):
     with pytest.raises(InputError, match="whole number, at least 1"):
-        dk.RBF() ** exponent
+        _ = dk.RBF() ** exponent
 
 
 @pytest.mark.parametrize("combine", [lambda k, o: k + o, lambda k, o: o + k, lambda k, o: k * o, lambda k, o: o * k])

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 from dgpax.errors import InputError
 from dgpax.means import Constant, Identity, Linear, Zero, linear_map
 from dgpax.parameters import cast, find, partition

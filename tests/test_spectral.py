@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import dgpax.kernels as dk
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import integrate, special
+
+import dgpax.kernels as dk
 from dgpax.errors import MissingRuleError
 from dgpax.parameters import cast
-from scipy import integrate, special
 
 KINDS = (dk.RBF, dk.Matern12, dk.Matern32, dk.Matern52)
 each_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)

@@ -41,7 +41,7 @@ def sparse_gp_regression(
     """
     start = _one_layer(data, kernel, None)
     scaled = start.to_model_units(data)
-    prior = start.layers[0].kernel
+    prior = start.layers[0].independent_kernel()
     if points == "k-means":
         locations = k_means(scaled.x, num_inducing, seed)
     elif points == "variance":

@@ -4,26 +4,38 @@ from __future__ import annotations
 
 from functools import partial
 
-import dgpax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from jax.flatten_util import ravel_pytree
+from numpy.testing import assert_allclose
+from reference import kernels as reference
+
+import dgpax
+from adversarial.support import (
+    BOTH,
+    ENGINE,
+    INDUCING,
+    NEW_X,
+    ROWS,
+    assert_finite,
+    assert_finite_gradient,
+    condition,
+    model_for,
+    noise_deviation,
+    smooth,
+    table,
+    train,
+)  # fmt: skip
 from dgpax import Dataset
 from dgpax.errors import DgpaxWarning
 from dgpax.inference import Problem, as_method
 from dgpax.kernels import Matern32
 from dgpax.parameters import set_values
 from dgpax.propagate import propagate
-from jax.flatten_util import ravel_pytree
-from numpy.testing import assert_allclose
-from reference import kernels as reference
-
-from adversarial.support import (
-    BOTH, ENGINE, INDUCING, NEW_X, ROWS, assert_finite, condition, model_for, noise_deviation, smooth, table, train,
-)  # fmt: skip
 
 DISTINCT = 30
 
@@ -43,11 +55,12 @@ def test_case_01_identical_rows_give_the_mean_and_variance_of_y(inference):
     prediction = dgpax.predict(fitted, data.x[:1])
     assert_allclose(prediction.mean[0, 0], np.mean(y), atol=0.01 * np.std(y))
     assert_allclose(prediction.variance[0, 0], np.var(y), rtol=0.1)
-    assert_finite(inference, fitted, data)
+    assert_finite(fitted, data)
+    assert fitted.report.objective_end > fitted.report.objective_start
 
 
 def half_duplicated(gap: float = 0.0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """40 rows of which 20 form pairs, `gap` apart, with equal y; and how often each of the 30 distinct rows is there."""
+    """40 rows of which 20 form pairs, `gap` apart, with equal y; and how often each of 30 distinct rows is there."""
     x, y = table()
     x[DISTINCT:], y[DISTINCT:] = x[: ROWS - DISTINCT] + gap, y[: ROWS - DISTINCT]
     return x, y, np.where(np.arange(DISTINCT) < ROWS - DISTINCT, 2.0, 1.0)
@@ -80,7 +93,9 @@ def test_case_02_duplicated_rows_are_a_weighted_fit(inference):
     fitted = condition(inference, data)
     mean = np.asarray(dgpax.predict(fitted, NEW_X).mean)[:, 0]
     assert_allclose(mean, weighted_prediction(inference, fitted, x, y, counts), atol=1e-6)
-    assert_finite(inference, train(inference, data), data)
+    trained = train(inference, data)
+    assert_finite(trained, data)
+    assert_finite_gradient(inference, trained, data)
 
 
 @pytest.mark.parametrize("inference", BOTH)
@@ -92,7 +107,8 @@ def test_case_03_conflicting_targets_at_the_same_rows_are_noise(inference):
     fitted = train(inference, data)
     within_pairs = np.sqrt(np.mean((errors[: ROWS // 2] - errors[ROWS // 2 :]) ** 2) / 2.0)
     assert 0.7 < noise_deviation(fitted) / within_pairs < 1.4
-    assert_finite(inference, fitted, data)
+    assert_finite(fitted, data)
+    assert_finite_gradient(inference, fitted, data)
 
 
 @pytest.mark.parametrize("inference", BOTH)
@@ -103,7 +119,8 @@ def test_case_04_rows_that_nearly_coincide(inference):
     mean = np.asarray(dgpax.predict(fitted, NEW_X).mean)[:, 0]
     assert_allclose(mean, weighted_prediction(inference, fitted, x, y, counts), atol=1e-6)
     trained = train(inference, data)
-    assert_finite(inference, trained, data)
+    assert_finite(trained, data)
+    assert_finite_gradient(inference, trained, data)
     for derivative in derivatives(as_method(inference), trained.model, trained.model.to_model_units(data)):
         assert np.all(np.isfinite(derivative))
 
@@ -129,7 +146,8 @@ def test_case_05_coincident_inducing_points(gap):
     locations[INDUCING // 2 :] = locations[: INDUCING // 2] + gap
     fitted = dgpax.fit(set_values(model, {"*.locations": locations}), data, "sparse", engine=ENGINE)
     assert 0.0 < fitted.report.largest_jitter < 1e-9
-    assert_finite("sparse", fitted, data)
+    assert_finite(fitted, data)
+    assert_finite_gradient("sparse", fitted, data)
 
 
 def test_case_05_inducing_points_that_all_coincide():
@@ -137,7 +155,8 @@ def test_case_05_inducing_points_that_all_coincide():
     model = set_values(model_for("sparse", data), {"*.locations": np.full((INDUCING, 2), 0.1)})
     fitted = dgpax.fit(model, data, "sparse", engine=ENGINE)
     assert 0.0 < fitted.report.largest_jitter < 1e-9
-    assert_finite("sparse", fitted, data)
+    assert_finite(fitted, data)
+    assert_finite_gradient("sparse", fitted, data)
 
 
 @pytest.mark.parametrize("kernel", [None, Matern32(0.8)], ids=["rbf", "matern32"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 from dgpax.covariances import Kuf, Kuu
 from dgpax.errors import MissingRuleError
 from dgpax.inducing import AbstractInducing, Points

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import dgpax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+
+import dgpax
 from contracts.completeness import final_subclasses
 from dgpax.inference import LBFGS, AbstractEngine, Exact, Gradient, Problem
 

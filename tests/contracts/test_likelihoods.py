@@ -154,6 +154,11 @@ def densities(likelihood, q, y):
 
 
 @eqx.filter_jit
+def predictive_log_prob(likelihood, q, y):
+    return likelihood.predictive_log_prob(q, y)
+
+
+@eqx.filter_jit
 def moments(likelihood, q):
     return {
         "conditional_mean": likelihood.conditional_mean(q.mean),
@@ -223,7 +228,7 @@ def test_predictive_density_adds_up_to_one(kind):
     points, weights = row.outcomes
     q = make_q(row.likelihood, row.y)
     each = Gaussian(*(jnp.repeat(part[:, None], len(points), axis=1) for part in (q.mean, q.variance)))
-    log_density = densities(row.likelihood, each, jnp.asarray(points))["predictive_log_prob"]
+    log_density = predictive_log_prob(row.likelihood, each, jnp.asarray(points))
     np.testing.assert_allclose(np.exp(log_density) @ weights, 1.0, atol=1e-6)
 
 
@@ -248,7 +253,7 @@ def test_a_missing_output_is_marginalised(kind):
 
 
 @every_likelihood
-def test_gradients_are_finite_with_missing_outputs_and_without_variance(kind):
+def test_gradients_are_right_with_missing_outputs_and_finite_without_variance(kind):
     row = LIKELIHOODS[kind]()
     y = row.y.copy()
     y[0, -1] = np.nan
@@ -265,6 +270,14 @@ def test_gradients_are_finite_with_missing_outputs_and_without_variance(kind):
 
     for each in (q, certain):
         assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(gradient((trainable, each))))
+
+    def total(step):
+        moved = Gaussian(q.mean + step, q.variance + 0.5 * step)
+        return sum(jnp.sum(value) for value in densities(row.likelihood, moved, jnp.asarray(y)).values())
+
+    slope = gradient((trainable, q))[1]
+    numerical = (total(1e-4) - total(-1e-4)) / 2e-4
+    np.testing.assert_allclose(jnp.sum(slope.mean) + 0.5 * jnp.sum(slope.variance), numerical, rtol=1e-5, atol=1e-5)
 
 
 @every_likelihood
@@ -286,10 +299,10 @@ def test_single_precision_under_vmap_agrees_with_double(kind):
 
 @every_likelihood
 def test_samples_have_the_conditional_moments(kind):
-    """20,000 draws against the conditional mean and variance, 4.5 standard errors."""
+    """5,000 draws against the conditional mean and variance, 4.5 standard errors."""
     row = LIKELIHOODS[kind]()
     q = make_q(row.likelihood, row.y)
-    f = jnp.broadcast_to(q.mean, (20_000, *q.mean.shape))
+    f = jnp.broadcast_to(q.mean, (5_000, *q.mean.shape))
     y, encoded = map(np.asarray, draw(row.likelihood, jr.key(5), f))
     row.likelihood.check_targets(y)
     moment = moments(row.likelihood, q)

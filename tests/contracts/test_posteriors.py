@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+
 from contracts.completeness import final_subclasses
 from dgpax import DeepGP, GPLayer
 from dgpax.data import Dataset
@@ -17,7 +18,7 @@ from dgpax.likelihoods import GaussianNoise
 from dgpax.means import Constant
 from dgpax.parameters import cast
 from dgpax.posteriors import AbstractPosterior, Exact, GaussianBlock, MeanField
-from dgpax.propagate import layer_joint, propagate
+from dgpax.propagate import layer_over_inputs, propagate
 
 P, M, N = 2, 4, 9
 
@@ -48,7 +49,7 @@ def test_marginals_are_the_diagonal_of_the_joint(kind):
     model, posterior, x = _model(), POSTERIORS[kind](), jr.uniform(jr.key(6), (5, 2))
     carry = posterior.begin(model.layers)
     q = propagate(model.layers, posterior, x, carry)
-    joint = layer_joint(0, model.layers[0], posterior, x, carry)
+    joint = layer_over_inputs(0, model.layers[0], posterior, x, carry)
     assert q.mean.shape == (5, P) and joint.covariance.shape == (P, 5, 5)
     np.testing.assert_allclose(joint.mean, q.mean, atol=1e-12)
     np.testing.assert_allclose(joint.variance, q.variance, atol=1e-12)

@@ -6,6 +6,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process import kernels as sk
+
 from dgpax import DeepGP, GPLayer
 from dgpax.data import Dataset
 from dgpax.inducing import Points
@@ -14,9 +17,7 @@ from dgpax.likelihoods import GaussianNoise
 from dgpax.means import Constant
 from dgpax.objectives import collapsed_bound, elbo, log_evidence
 from dgpax.posteriors import Exact, MeanField, optimal_posterior
-from dgpax.propagate import layer_joint, propagate
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process import kernels as sk
+from dgpax.propagate import layer_over_inputs, propagate
 
 
 def _data(rng, N=30, D=2, P=1):
@@ -49,7 +50,7 @@ def test_exact_regression_agrees_with_scikit_learn(name, rng):
     posterior = Exact.condition(model, data)
     carry = posterior.begin(model.layers)
     q = propagate(model.layers, posterior, jnp.asarray(x_new), carry)
-    joint = layer_joint(0, model.layers[0], posterior, jnp.asarray(x_new), carry)
+    joint = layer_over_inputs(0, model.layers[0], posterior, jnp.asarray(x_new), carry)
     np.testing.assert_allclose(q.mean[:, 0], mean, atol=1e-8)
     np.testing.assert_allclose(q.stddev[:, 0], std, atol=1e-8)
     np.testing.assert_allclose(joint.covariance[0], cov, atol=1e-8)

@@ -19,7 +19,7 @@ from ..errors import DgpaxWarning, InputError, NumericalError
 from ..model import DeepGP
 from ..parameters import cast, find, freeze, matches
 from ..posteriors import AbstractPosterior
-from ..typing import Array, Float, Int, PyTree, RandomKey
+from ..typing import PyTree, RandomKey
 from ._base import AbstractEngine, AbstractMethod, Problem
 from ._loop import Limits, Progress, Run, train
 from ._methods import as_method
@@ -70,14 +70,15 @@ def fit(
     with progress_bar(engine.max_steps * len(stages), progress) as show:
         limits = Limits(started, max_seconds, stopping or NeverStop(), callbacks, show)
         for hold in stages:
+            run.converged, run.stopped_because = False, Run.stopped_because
             trained = train(run, engine, Problem(method, hold(target), scaled), jr.key(seed), limits)
             target = _values_of(trained, target)
             if run.interrupted or run.gave_up:
                 break
-    (fitted_model, posterior), objective, jitter = _finish(method, target, scaled, jr.key(seed))
+    fitted_model, posterior, objective, jitter, clipped = _finish(method, target, scaled, jr.key(seed))
     run.history = run.history or [float(objective)]
     run.jitter = max(run.jitter, float(jitter))
-    report = _report(run, method, engine, target, (fitted_model, posterior), data, scaled, started)
+    report = _report(run, method, engine, target, fitted_model, int(clipped), data, started)
     result = Fit(_values_of(fitted_model, model), posterior, report, data.num_inputs, data.input_names)
     if run.gave_up:
         raise _complaint(run, result)
@@ -102,11 +103,15 @@ def _values_of(trained: PyTree, like: PyTree) -> PyTree:
 
 @eqx.filter_jit
 def _finish(method: AbstractMethod, target: PyTree, data: Dataset, key: RandomKey):
-    """The result, its objective, and the largest jitter in it."""
+    """The fitted model, its posterior, the objective, the largest jitter, and how many variances had to be clipped."""
     model, posterior = method.finish(target, data)
-    terms = method.objective(target, data, key)
-    jitters = [terms.jitter, *(jnp.max(root.jitter) for root in posterior.begin(model.layers).roots)]
-    return (model, posterior), terms.total, jnp.max(jnp.stack(jitters))
+    terms, roots = method.objective(target, data, key), posterior.begin(model.layers).roots
+    jitter = jnp.max(jnp.stack([terms.jitter, *(jnp.max(root.jitter) for root in roots)]))
+    layer = model.layers[0]
+    residual = unclipped_residual(
+        layer.processes().kernel, data.x[:REPORT_ROWS], posterior.inducing(0, layer), roots[0]
+    )
+    return model, posterior, terms.total, jitter, jnp.sum(residual < 0)
 
 
 def _check(model: DeepGP, data: Dataset) -> Dataset:
@@ -132,8 +137,7 @@ def _check(model: DeepGP, data: Dataset) -> Dataset:
     return model.to_model_units(dataclasses.replace(data, input_names=(), output_names=()))
 
 
-def _report(run: Run, method, engine, target, fitted, data: Dataset, scaled: Dataset, started: float) -> FitReport:
-    model, posterior = fitted
+def _report(run: Run, method, engine, target, model, clipped: int, data: Dataset, started: float) -> FitReport:
     columns = () if model.scaling is None else constant_columns(model.scaling, data.input_names)
     notes = notes_about(model, data, columns)
     for note in notes:
@@ -152,18 +156,11 @@ def _report(run: Run, method, engine, target, fitted, data: Dataset, scaled: Dat
         interrupted=run.interrupted,
         rejected_steps=run.rejected,
         largest_jitter=run.jitter,
-        clipped_variances=int(_count_clipped(model, posterior, scaled.x[:REPORT_ROWS])),
+        clipped_variances=clipped,
         constant_columns=columns,
         notes=notes,
         history=np.asarray(run.history),
     )
-
-
-@eqx.filter_jit
-def _count_clipped(model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"]) -> Int[Array, ""]:
-    carry = posterior.begin(model.layers)
-    layer = model.layers[0]
-    return jnp.sum(unclipped_residual(layer.kernel, x, posterior.inducing(0, layer), carry.roots[0]) < 0)
 
 
 def _complaint(run: Run, result: Fit) -> NumericalError:

@@ -12,8 +12,9 @@ import jax.random as jr
 from jax.flatten_util import ravel_pytree
 
 from ..errors import InputError
+from ..objectives import AbstractTerms
 from ..typing import Array, Float, Int, PyTree
-from ._base import AbstractEngine, Info
+from ._base import AbstractEngine, Info, Problem
 
 SUFFICIENT_DECREASE, CURVATURE = 1e-4, 0.9
 MAX_TRIALS = 20
@@ -77,19 +78,19 @@ class LBFGS(AbstractEngine):
             raise InputError(f"LBFGS(restarts=...) must be at least 1; got {self.restarts}.")
 
     def init(self, problem, key):
+        """Nothing is evaluated yet: every restart begins with a trial of its own starting point."""
         like = problem.trainable()
         start, _ = ravel_pytree(like)
         noise = jr.normal(key, (self.restarts, start.size), start.dtype).at[0].set(0.0)
-        loss = _loss(problem, key)
-        return LBFGSState(jax.vmap(lambda point: self._begin(point, loss))(start + self.spread * noise), like)
+        return LBFGSState(jax.vmap(self._begin)(start + self.spread * noise), like)
 
     def step(self, problem, state, key, step):
         loss = _loss(problem, key)
-        descents = jax.vmap(lambda descent: self._advance(descent, loss))(state.descents)
+        descents, jitter = jax.vmap(lambda descent: self._advance(descent, loss))(state.descents)
         best = jnp.argmin(descents.value)
         converged = jnp.all(descents.quiet >= QUIET_ITERATIONS)
         gradient_norm = jnp.sqrt(jnp.sum(descents.gradient[best] ** 2))
-        info = Info(-descents.value[best], gradient_norm, jnp.zeros((), descents.value.dtype), converged)
+        info = Info(-descents.value[best], gradient_norm, jitter[best], converged)
         return LBFGSState(descents, state.like), info
 
     def retreat(self, state):
@@ -99,16 +100,16 @@ class LBFGS(AbstractEngine):
         best = jnp.argmin(jnp.where(jnp.isfinite(state.descents.value), state.descents.value, jnp.inf))
         return ravel_pytree(state.like)[1](state.descents.point[best])
 
-    def _begin(self, point, loss) -> Descent:
-        value, gradient = jax.value_and_grad(loss)(point)
+    def _begin(self, point) -> Descent:
         empty = jnp.zeros((self.memory, point.size), point.dtype)
         memory = Memory(empty, empty, jnp.zeros(self.memory, point.dtype))
-        search = _first_search(gradient)
-        return Descent(point, value, gradient, -gradient, search, memory, jnp.zeros((), int))
+        nowhere, unknown = jnp.zeros_like(point), jnp.asarray(jnp.inf, point.dtype)
+        search = _new_search(jnp.zeros((), point.dtype))
+        return Descent(point, unknown, nowhere, nowhere, search, memory, jnp.zeros((), int))
 
-    def _advance(self, descent: Descent, loss) -> Descent:
+    def _advance(self, descent: Descent, loss) -> tuple[Descent, Float[Array, ""]]:
         trial = descent.point + descent.search.size * descent.direction
-        value, gradient = jax.value_and_grad(loss)(trial)
+        (value, terms), gradient = jax.value_and_grad(loss, has_aux=True)(trial)
         slope = jnp.dot(descent.gradient, descent.direction)
         finite = jnp.isfinite(value) & jnp.all(jnp.isfinite(gradient))
         lower = finite & (value <= descent.value + SUFFICIENT_DECREASE * descent.search.size * slope)
@@ -118,16 +119,18 @@ class LBFGS(AbstractEngine):
         searching = descent._replace(search=_narrow(descent, value, slope, lower))
         stuck = self._forget(descent)._replace(quiet=descent.quiet + 1)
         accept = lower & (flat | last)
-        return _choose(accept, moved, _choose(last, stuck, searching))
+        return _choose(accept, moved, _choose(last, stuck, searching)), terms.jitter
 
     def _move(self, descent: Descent, point, value, gradient) -> Descent:
         memory = _remember(descent.memory, point - descent.point, gradient - descent.gradient)
         direction = -_apply_inverse_hessian(memory, gradient)
         downhill = jnp.dot(direction, gradient) < 0
         direction = jnp.where(downhill, direction, -gradient)
+        knows_curvature = jnp.any(memory.weight > 0)
+        search = _choose(knows_curvature, _new_search(jnp.ones((), value.dtype)), _first_search(gradient))
         gain = (descent.value - value) / jnp.maximum(1.0, jnp.abs(value))
         quiet = jnp.where(gain < self.tolerance, descent.quiet + 1, 0)
-        return Descent(point, value, gradient, direction, _new_search(jnp.ones((), value.dtype)), memory, quiet)
+        return Descent(point, value, gradient, direction, search, memory, quiet)
 
     def _forget(self, descent: Descent) -> Descent:
         memory = descent.memory._replace(weight=jnp.zeros_like(descent.memory.weight))
@@ -136,9 +139,9 @@ class LBFGS(AbstractEngine):
         return descent._replace(direction=-descent.gradient, search=search, memory=memory)
 
 
-def _loss(problem, key) -> Callable[[Float[Array, " n"]], Float[Array, ""]]:
+def _loss(problem: Problem, key) -> Callable[[Float[Array, " n"]], tuple[Float[Array, ""], AbstractTerms]]:
     unravel = ravel_pytree(problem.trainable())[1]
-    return lambda point: problem.loss(unravel(point), key)[0]
+    return lambda point: problem.loss(unravel(point), key)
 
 
 def _new_search(size: Float[Array, ""]) -> Search:

@@ -48,7 +48,7 @@ def notes_about(model: DeepGP, data: Dataset, constant_columns: tuple[str, ...])
     if constant_columns:
         notes.append(f"Constant columns have no influence: {', '.join(constant_columns)}.")
     if data.num_rows == 1:
-        notes.append("There is one row only: the parameters stay as they are, predictions are the prior's with a point.")
+        notes.append("There is one row only: parameters stay as they are, predictions are the prior's with one point.")
     outliers = _num_outliers(np.asarray(data.y)) if isinstance(model.likelihood, GaussianNoise) else 0
     if outliers:
         notes.append(

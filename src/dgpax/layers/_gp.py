@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import equinox as eqx
 
+from ..covariances import IndependentProcesses, Processes, processes
 from ..errors import InputError
 from ..inducing import AbstractInducing
-from ..kernels import AbstractKernel
+from ..kernels import AbstractKernel, AbstractMultiOutputKernel
 from ..means import AbstractMean, Zero
 
 
 class GPLayer(eqx.Module):
-    """The prior of one layer: P independent outputs with a kernel, a mean and inducing variables.
+    """The prior of one layer: P outputs with a kernel, a mean and inducing variables.
 
-    The kernel is shared by all outputs, or its parameters have a leading axis P. `inducing` may be None for
-    exact inference. A layer holds no posterior and no number of rows.
+    Outputs are independent, with a kernel that is shared or whose parameters have a leading axis P; or a
+    multi-output kernel says how they depend on each other. `inducing` may be None for exact inference. A layer
+    holds no posterior and no number of rows.
     """
 
-    kernel: AbstractKernel
+    kernel: AbstractKernel | AbstractMultiOutputKernel
     num_outputs: int = eqx.field(static=True, default=1)
     mean: AbstractMean = eqx.field(default_factory=Zero)
     inducing: AbstractInducing | None = None
@@ -25,3 +27,32 @@ class GPLayer(eqx.Module):
     def __check_init__(self):
         if self.num_outputs < 1:
             raise InputError(f"GPLayer(num_outputs=...) must be at least 1; got {self.num_outputs}.")
+        if isinstance(self.kernel, AbstractMultiOutputKernel) and self.kernel.num_outputs != self.num_outputs:
+            raise InputError(
+                f"The kernel has {self.kernel.num_outputs} outputs, but the layer {self.num_outputs}. "
+                f"Set GPLayer(num_outputs={self.kernel.num_outputs})."
+            )
+
+    def own_inducing(self) -> AbstractInducing:
+        """The layer's inducing variables, or an error that says how to give it some."""
+        if self.inducing is None:
+            raise InputError(
+                "This layer has no inducing variables: give it some, GPLayer(kernel, inducing=Points(z)), "
+                "or use exact inference."
+            )
+        return self.inducing
+
+    def processes(self) -> Processes:
+        """The processes that the inducing variables belong to."""
+        if self.inducing is None:
+            return IndependentProcesses(self.independent_kernel())
+        return processes(self.inducing, self.kernel)
+
+    def independent_kernel(self) -> AbstractKernel:
+        """The kernel of a layer whose outputs are independent, or an error that says what to do."""
+        if isinstance(self.kernel, AbstractMultiOutputKernel):
+            raise InputError(
+                f"{type(self.kernel).__name__} makes outputs depend on each other, which exact and collapsed inference "
+                'can\'t do. Give the layer inducing variables and use inference="variational".'
+            )
+        return self.kernel

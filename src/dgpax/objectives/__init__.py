@@ -7,3 +7,5 @@ from ._elbo import ELBOTerms as ELBOTerms
 from ._elbo import elbo as elbo
 from ._evidence import EvidenceTerms as EvidenceTerms
 from ._evidence import log_evidence as log_evidence
+from ._fourier import FourierStatistics as FourierStatistics
+from ._fourier import collapsed_bound_from as collapsed_bound_from

@@ -2,6 +2,7 @@
 
 from ._base import AbstractPosterior as AbstractPosterior
 from ._base import Carry as Carry
+from ._base import Moments as Moments
 from ._collapsed import CollapsedTerms as CollapsedTerms
 from ._collapsed import collapsed_statistics as collapsed_statistics
 from ._collapsed import optimal_posterior as optimal_posterior

@@ -1,11 +1,12 @@
 """The contract of a posterior over the inducing outputs of all layers."""
 
 import abc
+from typing import NamedTuple
 
 import equinox as eqx
 
-from ..conditional import JointProjection, Projection
-from ..distributions import Gaussian, GaussianOverInputs
+from ..conditional import Projection
+from ..distributions import Gaussian
 from ..inducing import AbstractInducing
 from ..layers import GPLayer
 from ..linalg import AbstractRoot
@@ -16,6 +17,13 @@ class Carry(eqx.Module):
     """What is computed once per pass: the roots of all layers' Kuu. Families that couple layers keep more."""
 
     roots: tuple[AbstractRoot, ...]
+
+
+class Moments(NamedTuple):
+    """E[A v] and a root of Cov[A v]: Cov(A_p(x) v, A_q(x') v) = spread_p(x) · spread_q(x')."""
+
+    mean: Float[Array, "*b P N"]
+    spread: Float[Array, "*b P N R"]
 
 
 class AbstractPosterior(eqx.Module):
@@ -31,11 +39,11 @@ class AbstractPosterior(eqx.Module):
 
     @abc.abstractmethod
     def marginal(self, index: int, projection: Projection, carry: Carry) -> Gaussian:
-        """q(f_l(x_n) | f_1 … f_{l−1}) for every row by itself, without the layer's mean function."""
+        """q(f_l(x_n) | f_1 … f_{l−1}) for every row and process by itself, without the layer's mean function."""
 
     @abc.abstractmethod
-    def joint(self, index: int, projection: JointProjection, carry: Carry) -> GaussianOverInputs:
-        """As `marginal`, for all rows together."""
+    def moments(self, index: int, A: Float[Array, "*b Q N M"], carry: Carry) -> Moments:
+        """What the inducing outputs add to all rows together, for joint distributions of one layer."""
 
     @abc.abstractmethod
     def kl(self, layers: tuple[GPLayer, ...], carry: Carry) -> Float[Array, ""]:

@@ -37,7 +37,7 @@ def collapsed_statistics(model: DeepGP, data: Dataset, chunk_rows: int | None = 
     layer = one_gp_layer(model)
     if layer.inducing is None:
         raise InputError("Sparse inference needs inducing variables: GPLayer(kernel, inducing=Points(z)).")
-    root = Kuu(layer.inducing, layer.kernel).root()
+    root = Kuu(layer.inducing, layer.independent_kernel()).root()
     N = data.x.shape[0]
     if chunk_rows is None or chunk_rows >= N:
         sums = _sums(layer, root, data.x, data.y, jnp.ones(N, data.x.dtype))

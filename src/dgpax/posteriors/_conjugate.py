@@ -37,7 +37,7 @@ def noisy_gram(model: DeepGP, x: Float[Array, "N D"]) -> Float[Array, "Q N N"]:
     """K + σ²I, with Q = 1 if all outputs share it."""
     layer = one_gp_layer(model)
     noise = noise_variances(model)[:, None, None] * jnp.eye(x.shape[0], dtype=x.dtype)
-    return layer.kernel.gram(x[None]) + noise
+    return layer.independent_kernel().gram(x[None]) + noise
 
 
 def stack_outputs(y: Float[Array, "N P"], num_matrices: int) -> Float[Array, "Q N K"]:

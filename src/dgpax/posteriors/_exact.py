@@ -5,13 +5,12 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from ..data import Dataset
-from ..distributions import GaussianOverInputs
 from ..inducing import Points
 from ..linalg import TriangularRoot, safe_cholesky
 from ..model import DeepGP
 from ..parameters import fixed
 from ..typing import Array, Float
-from ._base import AbstractPosterior, Carry
+from ._base import AbstractPosterior, Carry, Moments
 from ._conjugate import noisy_gram, one_gp_layer, stack_outputs
 from ._mean_field import outputs_last, whitened_mean
 
@@ -44,10 +43,9 @@ class Exact(AbstractPosterior):
     def marginal(self, index, projection, carry):
         return outputs_last(whitened_mean(projection.A, self.whitened), projection.residual)
 
-    def joint(self, index, projection, carry):
-        mean = whitened_mean(projection.A, self.whitened)
-        covariance = jnp.broadcast_to(projection.residual, (*mean.shape, mean.shape[-1]))
-        return GaussianOverInputs(jnp.swapaxes(mean, -1, -2), covariance)
+    def moments(self, index, A, carry):
+        mean = whitened_mean(A, self.whitened)
+        return Moments(mean, jnp.zeros((*mean.shape, 0), mean.dtype))
 
     def kl(self, layers, carry):
         """Exact inference has no gap: nothing to subtract from the evidence."""

@@ -7,24 +7,21 @@ from collections.abc import Callable
 import equinox as eqx
 import jax.numpy as jnp
 
-from ..conditional import JointProjection, Projection
+from ..conditional import Projection
 from ..covariances import Kuu
-from ..distributions import Gaussian, GaussianOverInputs
-from ..errors import InputError
-from ..inducing import AbstractInducing
+from ..distributions import Gaussian
 from ..layers import GPLayer
 from ..linalg import matmul
 from ..parameters import AbstractParameter, LowerTriangular, Real, as_lower_triangular, as_real
 from ..typing import Array, Float
-from ._base import AbstractPosterior, Carry
+from ._base import AbstractPosterior, Carry, Moments
 from ._natural import natural_step
-
 
 NaturalStep = Callable[..., tuple[Float[Array, "*b M"], Float[Array, "*b M M"]]]
 
 
 class GaussianBlock(eqx.Module):
-    """q(v) = Π_p N(mean_p, root_p root_pᵀ) for one layer."""
+    """q(v) = Π_q N(mean_q, root_q root_qᵀ) for the processes of one layer."""
 
     mean: AbstractParameter = eqx.field(converter=as_real)
     root: AbstractParameter = eqx.field(converter=as_lower_triangular)
@@ -42,10 +39,10 @@ class MeanField(AbstractPosterior):
         return cls(tuple(_prior_block(layer, scale) for layer, scale in zip(layers, scales, strict=True)))
 
     def begin(self, layers):
-        return Carry(tuple(Kuu(_own_inducing(layer), layer.kernel).root() for layer in layers))
+        return Carry(tuple(Kuu(layer.own_inducing(), layer.kernel).root() for layer in layers))
 
     def inducing(self, index, layer):
-        return _own_inducing(layer)
+        return layer.own_inducing()
 
     def marginal(self, index, projection: Projection, carry):
         block = self.blocks[index]
@@ -53,36 +50,24 @@ class MeanField(AbstractPosterior):
         variance = projection.residual + jnp.sum(spread**2, axis=-1)
         return outputs_last(whitened_mean(projection.A, block.mean.value), variance)
 
-    def joint(self, index, projection: JointProjection, carry):
+    def moments(self, index, A, carry):
         block = self.blocks[index]
-        spread = matmul(projection.A, block.root.value)
-        covariance = projection.residual + matmul(spread, jnp.swapaxes(spread, -1, -2))
-        mean = whitened_mean(projection.A, block.mean.value)
-        return GaussianOverInputs(jnp.swapaxes(mean, -1, -2), covariance)
+        return Moments(whitened_mean(A, block.mean.value), matmul(A, block.root.value))
 
     def natural_step(self, gradient: MeanField, rate, step: NaturalStep = natural_step) -> MeanField:
         """A natural-gradient step down a loss, for every layer and output; `gradient` is that of the raw values."""
-        return MeanField(
-            tuple(_step_block(block, slope, rate, step) for block, slope in zip(self.blocks, gradient.blocks, strict=True))
-        )
+        pairs = zip(self.blocks, gradient.blocks, strict=True)
+        return MeanField(tuple(_step_block(block, slope, rate, step) for block, slope in pairs))
 
     def kl(self, layers, carry):
         """½ Σ (|R|² + |m|² − M − log|RRᵀ|), against N(0, I)."""
         return sum((_kl(block) for block in self.blocks), jnp.zeros(()))
 
 
-def _own_inducing(layer: GPLayer) -> AbstractInducing:
-    if layer.inducing is None:
-        raise InputError(
-            "This layer has no inducing variables: give it some, GPLayer(kernel, inducing=Points(z)), "
-            "or use exact inference."
-        )
-    return layer.inducing
-
-
 def _prior_block(layer: GPLayer, scale: float) -> GaussianBlock:
-    P, M = layer.num_outputs, _own_inducing(layer).num_inducing
-    return GaussianBlock(Real(jnp.zeros((P, M))), LowerTriangular(jnp.tile(scale * jnp.eye(M), (P, 1, 1))))
+    M = layer.own_inducing().num_inducing
+    Q = layer.processes().num_blocks(layer.num_outputs)
+    return GaussianBlock(Real(jnp.zeros((Q, M))), LowerTriangular(jnp.tile(scale * jnp.eye(M), (Q, 1, 1))))
 
 
 def _step_block(block: GaussianBlock, gradient: GaussianBlock, rate, step: NaturalStep) -> GaussianBlock:
@@ -96,8 +81,8 @@ def _kl(block: GaussianBlock) -> Float[Array, ""]:
     return 0.5 * (jnp.sum(R**2) + jnp.sum(m**2) - m.size) - jnp.sum(log_diagonal)
 
 
-def whitened_mean(A: Float[Array, "*b Q N M"], mean: Float[Array, "P M"]) -> Float[Array, "*b P N"]:
-    """A m, for every output."""
+def whitened_mean(A: Float[Array, "*b Q N M"], mean: Float[Array, "R M"]) -> Float[Array, "*b P N"]:
+    """A m, for every output: Q and R are P, or 1 where outputs share them."""
     return matmul(A, mean[..., None])[..., 0]
 
 

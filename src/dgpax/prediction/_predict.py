@@ -12,7 +12,7 @@ from ..inference import Fit
 from ..likelihoods import GaussianNoise
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
-from ..propagate import layer_joint, propagate
+from ..propagate import layer_over_inputs, propagate
 from ..typing import Array, Float
 
 CHUNK_ROWS = 10_000
@@ -71,4 +71,4 @@ def _marginal(model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"
 
 @eqx.filter_jit
 def _joint(model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"]) -> GaussianOverInputs:
-    return layer_joint(0, model.layers[0], posterior, x, posterior.begin(model.layers))
+    return layer_over_inputs(0, model.layers[0], posterior, x, posterior.begin(model.layers))

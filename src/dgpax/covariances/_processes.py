@@ -1,0 +1,64 @@
+"""On which processes the inducing variables live, and how these become outputs."""
+
+from __future__ import annotations
+
+import equinox as eqx
+
+from ..inducing import AbstractInducing, OutputPairs, OutputPoints, Points
+from ..kernels import LMC, AbstractKernel, AbstractMultiOutputKernel, ProcessConvolution
+from ..typing import Array, Float
+from ._table import RuleTable
+
+
+class IndependentProcesses(eqx.Module):
+    """Processes with inducing variables of their own, mixed into outputs by W; None: they are the outputs."""
+
+    kernel: AbstractKernel
+    mixing: Float[Array, "P Q"] | None = None
+
+    def num_blocks(self, num_outputs: int) -> int:
+        """How many independent sets of inducing outputs there are."""
+        return num_outputs if self.mixing is None else self.mixing.shape[1]
+
+
+class SharedProcesses(eqx.Module):
+    """Outputs that all depend on one set of inducing variables."""
+
+    kernel: AbstractMultiOutputKernel
+
+    def num_blocks(self, num_outputs: int) -> int:
+        """One set, whatever the number of outputs."""
+        return 1
+
+
+Processes = IndependentProcesses | SharedProcesses
+processes = RuleTable(
+    "processes", "The processes behind the outputs, for this inducing variable and kernel.", "inducing, kernel"
+)
+
+
+@processes.register(AbstractInducing, AbstractKernel)
+def _(inducing, kernel) -> IndependentProcesses:
+    return IndependentProcesses(kernel)
+
+
+@processes.register(AbstractInducing, LMC)
+def _(inducing, kernel) -> IndependentProcesses:
+    return IndependentProcesses(kernel.latent, mixing=kernel.mixing.value)
+
+
+@processes.register(OutputPoints, LMC)
+@processes.register(OutputPoints, AbstractMultiOutputKernel)
+def _(inducing, kernel) -> SharedProcesses:
+    return SharedProcesses(kernel)
+
+
+@processes.register(OutputPairs, LMC)
+@processes.register(OutputPairs, AbstractMultiOutputKernel)
+def _(inducing, kernel) -> SharedProcesses:
+    return SharedProcesses(kernel)
+
+
+@processes.register(Points, ProcessConvolution)
+def _(inducing, kernel) -> SharedProcesses:
+    return SharedProcesses(kernel)

@@ -1,0 +1,114 @@
+"""The collapsed bound with Fourier features: the data are read once, for all hyperparameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from ..covariances import Kuf, Kuu
+from ..data import Dataset
+from ..errors import InputError
+from ..inducing import AbstractInducing, AdditiveFourier, Fourier, ProductFourier
+from ..kernels import AbstractKernel, ActiveDimensions
+from ..layers import GPLayer
+from ..linalg import AbstractRoot, matmul
+from ..model import DeepGP
+from ..parameters import find
+from ..posteriors import noise_variances, one_gp_layer
+from ..typing import Array, Float
+from ._collapsed import CollapsedBoundTerms
+from ._evidence import LOG_2PI, _log_density
+
+
+class FourierStatistics(eqx.Module):
+    """ΦΦᵀ, Φr and rᵀr for features Φ = Kuf [M, N] and r = y − mean: all that the bound needs of the data."""
+
+    features: Float[Array, "M M"]
+    projections: Float[Array, "M P"]
+    squares: Float[Array, " P"]
+    first_row: Float[Array, "1 D"]
+    num_rows: int = eqx.field(static=True)
+
+    @classmethod
+    def of(cls, model: DeepGP, data: Dataset, chunk_rows: int = 10_000) -> FourierStatistics:
+        """One pass over data in the model's units, `chunk_rows` at a time: O(N·M²), not differentiated."""
+        layer = one_gp_layer(model)
+        _check(layer, data)
+        starts = range(0, data.num_rows, chunk_rows)
+        sums = [_sums(layer, data.x[i : i + chunk_rows], data.y[i : i + chunk_rows]) for i in starts]
+        return cls(*(sum(parts) for parts in zip(*sums, strict=True)), data.x[:1], data.num_rows)
+
+
+@eqx.filter_jit
+def _sums(layer: GPLayer, x: Float[Array, "B D"], y: Float[Array, "B P"]):
+    features = Kuf(layer.inducing, layer.kernel, x[None])[0]
+    residual = y - layer.mean(x)
+    return matmul(features, features.T), matmul(features, residual), jnp.sum(residual**2, axis=0)
+
+
+def collapsed_bound_from(statistics: FourierStatistics, model: DeepGP) -> CollapsedBoundTerms:
+    """`collapsed_bound(model, data)` at a cost that doesn't depend on the number of rows: O(M³).
+
+    The features don't depend on the hyperparameters [Hensman, Durrande & Solin 2018, sec. 3.3], so that
+    AAᵀ = R⁻¹ ΦΦᵀ R⁻ᵀ with RRᵀ = Kuu, and the variances of a stationary kernel are all equal.
+    """
+    layer = one_gp_layer(model)
+    root = Kuu(layer.inducing, layer.kernel).root()
+    noise, variance = noise_variances(model), layer.kernel.diag(statistics.first_row[None])[..., 0]
+    AA = _both_sides(root, _repeat(statistics.features, len(variance)))
+    Ay = root.solve(_repeat(statistics.projections, len(variance)))
+    N, P = statistics.num_rows, statistics.squares.shape[0]
+    Q = max(noise.shape[0], AA.shape[0])
+    B = jnp.eye(AA.shape[-1], dtype=AA.dtype) + AA / noise[:, None, None]
+    explained, complexity, jitter = _log_density(B, _per_matrix(Ay / noise[:, None, None]), P)
+    missed = jnp.maximum(N * variance - jnp.trace(AA, axis1=-2, axis2=-1), 0.0)
+    log_noise = jnp.sum(jnp.broadcast_to(jnp.log(noise), (P,)))
+    return CollapsedBoundTerms(
+        fit=-explained - 0.5 * jnp.sum(statistics.squares / noise),
+        complexity=complexity - 0.5 * N * log_noise,
+        constant=jnp.asarray(-0.5 * N * P * LOG_2PI, noise.dtype),
+        trace=-0.5 * jnp.sum(jnp.broadcast_to(missed / noise, (Q,))) * (P / Q),
+        jitter=jitter,
+    )
+
+
+def _repeat(matrix: Float[Array, "M K"], num_kernels: int) -> Float[Array, "Q M K"]:
+    return jnp.broadcast_to(matrix, (num_kernels, *matrix.shape))
+
+
+def _both_sides(root: AbstractRoot, matrix: Float[Array, "Q M M"]) -> Float[Array, "Q M M"]:
+    """R⁻¹ matrix R⁻ᵀ, exactly symmetric."""
+    half = root.solve(matrix)
+    product = root.solve(half.mT)
+    return 0.5 * (product + product.mT)
+
+
+def _per_matrix(columns: Float[Array, "Q M P"]) -> Float[Array, "Q M K"]:
+    """All columns for one shared matrix, else each matrix's own."""
+    return columns if columns.shape[0] == 1 else jnp.einsum("pmp->pm", columns)[..., None]
+
+
+def _check(layer: GPLayer, data: Dataset) -> None:
+    if any(parameter.trainable for parameter in find(layer.mean).values()):
+        raise InputError("FourierStatistics subtract the mean once; it can't be trained. Freeze it, or use Zero().")
+    for part, column in _intervals(layer.inducing, layer.kernel):
+        low, high = (float(bound) for bound in (np.min(data.x[:, column]), np.max(data.x[:, column])))
+        if low < part.low or high > part.high:
+            raise InputError(
+                f"The Fourier interval [{part.low:g}, {part.high:g}] doesn't cover input column {column}, which goes "
+                f"from {low:g} to {high:g}. Widen it, best by some length scales, or use Fourier.covering(x, ...)."
+            )
+
+
+def _intervals(inducing: AbstractInducing | None, kernel: AbstractKernel) -> Iterator[tuple[Fourier, int]]:
+    """The Fourier features of each input column."""
+    if isinstance(inducing, Fourier):
+        yield inducing, kernel.dimensions[0] if isinstance(kernel, ActiveDimensions) else 0
+    elif isinstance(inducing, AdditiveFourier | ProductFourier):
+        for part, term in zip(inducing.parts, kernel.kernels, strict=True):  # pyright: ignore[reportAttributeAccessIssue]
+            yield from _intervals(part, term)
+    else:
+        raise InputError(f"FourierStatistics need Fourier features; this layer has {type(inducing).__name__}.")
