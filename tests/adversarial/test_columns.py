@@ -108,7 +108,7 @@ def test_case_23_ten_copies_of_a_column_are_one(inference):
     assert_finite(ten, data, copies)
 
 
-@pytest.mark.parametrize("distance", [1e6, 1e150])
+@pytest.mark.parametrize("distance", [1e6, 1e300])
 @pytest.mark.parametrize("inference", BOTH)
 def test_case_30_extrapolation_returns_to_the_prior(inference, distance):
     x, y = table()

@@ -8,11 +8,31 @@ import pytest
 
 from dgpax.covariances import Kuf, Kuu
 from dgpax.errors import MissingRuleError
-from dgpax.inducing import AbstractInducing, Points
-from dgpax.kernels import RBF, AbstractKernel, White
+from dgpax.inducing import (
+    AbstractInducing,
+    AdditiveFourier,
+    BoxIntegrals,
+    Derivatives,
+    Fourier,
+    Multiscale,
+    Points,
+    ProductFourier,
+)
+from dgpax.kernels import RBF, AbstractKernel, ActiveDimensions, Matern12, Matern32, Matern52, Product, Sum, White
+
+GRID, WAVES = jnp.linspace(-1, 1, 8).reshape(4, 2), Fourier(-0.8, 1.2, 2)  # some points lie outside the interval
 
 PAIRS = {
     (Points, AbstractKernel): lambda: (Points(jnp.linspace(-1, 1, 8).reshape(4, 2)), RBF(0.7) + White(0.1)),
+    (Multiscale, RBF): lambda: (Multiscale(GRID, 0.3 + GRID**2), RBF(0.7)),
+    (Derivatives, AbstractKernel): lambda: (Derivatives(GRID, (0, 1, 0, 1)), Matern32(0.7) + RBF(2.0)),
+    (BoxIntegrals, RBF): lambda: (BoxIntegrals(GRID, GRID + 0.5), RBF(0.7)),
+    (Fourier, Matern12): lambda: (WAVES, Matern12(0.7)),
+    (Fourier, Matern32): lambda: (WAVES, Matern32(0.7)),
+    (Fourier, Matern52): lambda: (WAVES, Matern52(0.7)),
+    (Fourier, ActiveDimensions): lambda: (WAVES, Matern52(0.7).on(0)),
+    (AdditiveFourier, Sum): lambda: (AdditiveFourier([WAVES, WAVES]), Matern12(0.7).on(0) + Matern32(0.9).on(1)),
+    (ProductFourier, Product): lambda: (ProductFourier([WAVES, WAVES]), Matern12(0.7).on(0) * Matern32(0.9).on(1)),
 }
 
 
@@ -23,7 +43,7 @@ def test_every_pair_has_a_row():
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: "-".join(kind.__name__ for kind in pair))
 def test_schur_complement(pair, rng):
     inducing, kernel = PAIRS[pair]()
-    x = jnp.asarray(rng.uniform(-1, 1, size=(6, 2)))
+    x = jnp.asarray(rng.uniform(-1, 1, size=(6, 1 if pair[0] is Fourier else 2)))
     uu, uf = Kuu(inducing, kernel), Kuf(inducing, kernel, x[None])
     assert uf.shape[-2:] == (inducing.num_inducing, 6) and uu.size == inducing.num_inducing
     dense = np.asarray(uu.to_dense())[0]

@@ -26,6 +26,11 @@ def with_squares(x):
     return jnp.concatenate([x, x**2], axis=-1)
 
 
+def functionals(x):
+    """Rows for `Observed` on one input: x, weight, direction, box and Gaussian widths."""
+    return jnp.concatenate([x[..., :1], x[..., :2], 1.0 + x[..., :2] ** 2], axis=-1)
+
+
 # One row per kernel, from a variance v [...] and length scales l [..., D]: a leading axis makes several kernels.
 KERNELS = {
     dk.RBF: lambda v, l: dk.RBF(l, v),

@@ -33,7 +33,7 @@ class Fourier(AbstractInducing):
             raise InputError(f"Fourier(num_frequencies=...) must be at least 1; got {self.num_frequencies}.")
 
     @classmethod
-    def covering(cls, x: Float[Array, "N 1"], num_frequencies: int, margin: float = 0.5) -> Fourier:
+    def covering(cls, x: Float[Array, "N D"], num_frequencies: int, margin: float = 0.5) -> Fourier:
         """On the interval of the data, widened on both sides by `margin` times its length."""
         return _part_per_column(x, num_frequencies, margin, num_columns=1)[0]
 

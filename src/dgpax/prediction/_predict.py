@@ -1,46 +1,56 @@
-"""Predictions at new inputs, in chunks of rows."""
+"""Predictions at new inputs, in chunks of rows and in the units of the raw data.
+
+A model with one layer has a Gaussian prediction. Behind inner layers it is a mixture over their samples: exact
+moments, quantiles and densities of the mixture, never one sampled path and never an average of variances.
+"""
 
 from __future__ import annotations
 
 import equinox as eqx
 import jax.numpy as jnp
+import jax.random as jr
 
 from ..data import check_inputs
-from ..distributions import AbstractDistribution, AbstractJointGaussian, Gaussian, GaussianOverInputs
+from ..distributions import AbstractDistribution, AbstractJointGaussian, Gaussian, GaussianOverInputs, Mixture
 from ..errors import InputError
 from ..inference import Fit
 from ..likelihoods import GaussianNoise
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
 from ..propagate import layer_over_inputs, propagate
-from ..typing import Array, Float
+from ..typing import Array, Float, RandomKey
 
 CHUNK_ROWS = 10_000
 MAX_JOINT_BYTES = 4 * 2**30
 
 
-def predict(fitted: Fit, x) -> AbstractDistribution:
-    """The distribution of new observations y at the rows of x, noise included."""
-    latent = _latent(fitted, x)
+def predict(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> AbstractDistribution:
+    """The distribution of new observations y at the rows of x, noise included.
+
+    `num_samples` and `seed` are for models with inner layers. For likelihoods other than Gaussian noise there are
+    `predict_moments`, `log_density` and `class_probabilities`.
+    """
     likelihood = fitted.model.likelihood
     if not isinstance(likelihood, GaussianNoise):
         raise InputError(
-            f"predict() returns a Gaussian and so needs GaussianNoise; the model has {type(likelihood).__name__}. "
-            "Use predict_latent() with the likelihood's predictive_mean, predictive_variance, predictive_log_prob."
+            f"predict() gives Gaussians and mixtures of them, for GaussianNoise; the model has "
+            f"{type(likelihood).__name__}. Use predict_moments, log_density or class_probabilities."
         )
-    return fitted.model.to_raw_units(
-        Gaussian(likelihood.predictive_mean(latent), likelihood.predictive_variance(latent))
-    )
+    q = latent(fitted, x, num_samples, seed)
+    y = Gaussian(likelihood.predictive_mean(q), likelihood.predictive_variance(q))
+    return fitted.model.to_raw_units(_mixture(fitted, y))
 
 
-def predict_latent(fitted: Fit, x) -> AbstractDistribution:
+def predict_latent(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> AbstractDistribution:
     """The distribution of the noise-free function f at the rows of x."""
-    return fitted.model.to_raw_units(_latent(fitted, x))
+    return fitted.model.to_raw_units(_mixture(fitted, latent(fitted, x, num_samples, seed)))
 
 
 def predict_jointly(fitted: Fit, x) -> AbstractJointGaussian:
-    """As `predict_latent`, with the covariance between all rows of x: O(N²) memory."""
-    inputs = _inputs(fitted, x)
+    """As `predict_latent`, with the covariance between all rows of x, for one layer: O(N²) memory."""
+    if len(fitted.model.layers) > 1:
+        raise InputError("predict_jointly() is for models with one layer: behind inner layers f isn't Gaussian.")
+    inputs = model_inputs(fitted, x)
     needed = 3 * fitted.model.layers[-1].num_outputs * inputs.shape[0] ** 2 * inputs.dtype.itemsize
     if needed > MAX_JOINT_BYTES:
         raise MemoryError(
@@ -50,25 +60,43 @@ def predict_jointly(fitted: Fit, x) -> AbstractJointGaussian:
     return fitted.model.joint_to_raw_units(_joint(fitted.model, fitted.posterior, inputs))
 
 
-def _inputs(fitted: Fit, x) -> Float[Array, "N D"]:
+def model_inputs(fitted: Fit, x) -> Float[Array, "N D"]:
+    """Checked inputs, in the model's units."""
     checked = check_inputs(x, fitted.num_inputs, fitted.input_names)
     return fitted.model.inputs_to_model_units(checked)
 
 
-def _latent(fitted: Fit, x) -> Gaussian:
-    inputs = _inputs(fitted, x)
+def latent(fitted: Fit, x, num_samples: int, seed: int) -> Gaussian:
+    """q(f) in the model's units: [N, P] for one layer, [S, N, P] given samples of the inner layers."""
+    if num_samples < 1:
+        raise InputError(f"num_samples must be at least 1; got {num_samples}.")
+    inputs = model_inputs(fitted, x)
+    if len(fitted.model.layers) == 1:
+        num_samples = 1
+    rows = max(1, CHUNK_ROWS // num_samples)
     parts = [
-        _marginal(fitted.model, fitted.posterior, inputs[start : start + CHUNK_ROWS])
-        for start in range(0, inputs.shape[0], CHUNK_ROWS)
+        _marginal(fitted.model, fitted.posterior, inputs[start : start + rows], jr.key(seed), num_samples)
+        for start in range(0, inputs.shape[0], rows)
     ]
-    return Gaussian(jnp.concatenate([p.mean for p in parts]), jnp.concatenate([p.variance for p in parts]))
+    mean, variance = (
+        jnp.concatenate(pieces, axis=-2) for pieces in zip(*((p.mean, p.variance) for p in parts), strict=True)
+    )
+    return Gaussian(mean, variance)
 
 
 @eqx.filter_jit
-def _marginal(model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"]) -> Gaussian:
-    return propagate(model.layers, posterior, x, posterior.begin(model.layers))
+def _marginal(
+    model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"], key: RandomKey, num_samples: int
+) -> Gaussian:
+    if len(model.layers) > 1:
+        x = jnp.broadcast_to(x, (num_samples, *x.shape))
+    return propagate(model.layers, posterior, x, posterior.begin(model.layers), key=key)
 
 
 @eqx.filter_jit
 def _joint(model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"]) -> GaussianOverInputs:
     return layer_over_inputs(0, model.layers[0], posterior, x, posterior.begin(model.layers))
+
+
+def _mixture(fitted: Fit, q: Gaussian) -> AbstractDistribution:
+    return q if len(fitted.model.layers) == 1 else Mixture(q)
