@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from reference import interdomain as reference
 
 from dgpax import DeepGP, GPLayer
 from dgpax.covariances import Kuf, Kuu
@@ -16,7 +17,6 @@ from dgpax.kernels import RBF, Matern32
 from dgpax.likelihoods import GaussianNoise
 from dgpax.objectives import collapsed_bound
 from dgpax.parameters import cast, fixed
-from reference import interdomain as reference
 
 LENGTHSCALES, VARIANCE = np.array([0.7, 1.3]), 1.8
 KERNEL = RBF(LENGTHSCALES, VARIANCE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
@@ -12,11 +11,12 @@ import dgpax
 from dgpax import Dataset, DeepGP, Fit
 from dgpax.inference import LBFGS, Problem, as_method
 from dgpax.kernels import AbstractKernel
+from dgpax.parameters import find
 from dgpax.typing import PyTree
 
 BOTH = ("exact", "sparse")
 ROWS, INDUCING = 40, 8
-ENGINE = LBFGS(max_steps=500, tolerance=1e-12)
+ENGINE = LBFGS(max_steps=500, tolerance=1e-12, steps_per_call=10)
 NEW_X = np.random.default_rng(1).uniform(-2.0, 2.0, size=(6, 2))
 
 
@@ -80,7 +80,12 @@ def difference(a: Fit, b: Fit, x: np.ndarray, x_of_b: np.ndarray) -> float:
     return float(np.max(np.abs([p.mean - q.mean, p.stddev - q.stddev])))
 
 
-def noise_deviation(fitted: Fit) -> float:
+def value(model: DeepGP, pattern: str) -> np.ndarray:
+    """The value of the only parameter that matches."""
+    (parameter,) = find(model, pattern).values()
+    return np.array(parameter.value)
+
+
+def noise_deviation(fitted: Fit, y: np.ndarray) -> float:
     """The standard deviation of the noise in the units of y."""
-    noise = fitted.model.likelihood.noise_variance.value
-    return float(jnp.sqrt(noise) * fitted.model.scaling.y_scale[0])
+    return float(np.sqrt(value(fitted.model, "*.noise_variance")) * np.std(y))

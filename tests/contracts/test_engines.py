@@ -11,11 +11,12 @@ import pytest
 
 import dgpax
 from contracts.completeness import final_subclasses
-from dgpax.inference import LBFGS, AbstractEngine, Exact, Gradient, Problem
+from dgpax.inference import LBFGS, AbstractEngine, Exact, Gradient, NaturalGradient, Problem, Variational
 
 ENGINES = {
     LBFGS: lambda: LBFGS(max_steps=20),
     Gradient: lambda: Gradient(max_steps=20, steps_per_call=4),
+    NaturalGradient: lambda: NaturalGradient(max_steps=20, steps_per_call=4, ramp_steps=1),
 }
 
 
@@ -23,13 +24,18 @@ def test_every_engine_has_a_row():
     assert set(ENGINES) == final_subclasses(AbstractEngine)
 
 
-@pytest.fixture(scope="module")
-def problem():
+def _problem(method):
     rng = np.random.default_rng(0)
     x = rng.uniform(-2, 2, size=(25, 1))
     data = dgpax.dataset(x, np.sin(3 * x[:, 0]) + 0.1 * rng.normal(size=25))
-    model = dgpax.gp_regression(data)
-    return Problem(Exact(), model, model.to_model_units(data))
+    model = dgpax.sparse_gp_regression(data, 6)
+    scaled = model.to_model_units(data)
+    return Problem(method, method.target(model, scaled), scaled)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    return _problem(Exact())
 
 
 @eqx.filter_jit
@@ -38,8 +44,9 @@ def _step(engine, problem, state, key, step):
 
 
 @pytest.mark.parametrize("kind", ENGINES, ids=lambda kind: kind.__name__)
-def test_engine(kind, problem, key):
+def test_engine(kind, key):
     engine = ENGINES[kind]()
+    problem = _problem(Variational() if kind is NaturalGradient else Exact())
     first = state = eqx.filter_jit(engine.init)(problem, key)
     before = engine.result(state)
     for a, b in zip(jax.tree.leaves(before), jax.tree.leaves(problem.trainable()), strict=True):

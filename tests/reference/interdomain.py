@@ -14,6 +14,8 @@ from numpy.polynomial import Polynomial
 STENCIL = np.array([-1 / 60, 3 / 20, -3 / 4, 3 / 4, -3 / 20, 1 / 60])
 OFFSETS = np.array([-3, -2, -1, 1, 2, 3])
 STEP = 1e-2
+SHAPES = {1: Polynomial([1.0]), 2: Polynomial([1.0, 1.0]), 3: Polynomial([1.0, 1.0, 1 / 3])}
+DENSITIES = {1: 2.0, 2: 4.0, 3: 16 / 3}
 
 
 def value(x):
@@ -60,19 +62,16 @@ class Matern:
     A function is a callable of (points, number of derivatives) that has p derivatives but for kinks.
     """
 
-    shapes = {1: Polynomial([1.0]), 2: Polynomial([1.0, 1.0]), 3: Polynomial([1.0, 1.0, 1 / 3])}
-    densities = {1: 2.0, 2: 4.0, 3: 16 / 3}
-
     def __init__(self, order, lengthscale, variance, low, high):
         self.p, self.variance, self.low, self.high = order, variance, low, high
         self.rate = math.sqrt(2 * order - 1) / lengthscale
-        self.density = self.densities[order] * variance * self.rate ** (2 * order - 1)
+        self.density = DENSITIES[order] * variance * self.rate ** (2 * order - 1)
 
     def section(self, x):
         """k(x, ·)."""
 
         def function(points, num):
-            polynomial = self.shapes[self.p](Polynomial([0.0, self.rate]))
+            polynomial = SHAPES[self.p](Polynomial([0.0, self.rate]))
             for _ in range(num):
                 polynomial = polynomial.deriv() - self.rate * polynomial
             t, side = np.abs(points - x), np.where(points < x, -1.0, 1.0)

@@ -88,7 +88,7 @@ def _kuu(inducing: Fourier, kernel: AbstractStationary) -> LowRankPlusDiagonal:
     return LowRankPlusDiagonal(diagonal, jnp.broadcast_to(low_rank, (*diagonal.shape, process.order)))
 
 
-def _kuf(inducing: Fourier, kernel: AbstractStationary, x: Float[Array, "*b 1 N 1"]) -> Float[Array, "*b Q M N"]:
+def _kuf(inducing: Fourier, kernel: AbstractStationary, x: Float[Array, "*b 1 N D"]) -> Float[Array, "*b Q M N"]:
     """φ_m(x) inside, whatever the hyperparameters; E[f(x) | f = φ_m on the interval] outside.
 
     Beyond an edge that is the solution of (D + λ)ᵖg = 0 that continues φ: e^(−τ) Σ_{j<p} τʲ/j! (1 ± D/λ)ʲφ, with
@@ -96,8 +96,8 @@ def _kuf(inducing: Fourier, kernel: AbstractStationary, x: Float[Array, "*b 1 N 
     """
     if x.shape[-1] != 1:
         raise InputError(
-            f"Fourier features are for one input column; got {x.shape[-1]}. Use kernel.on(column), or sums and products "
-            "of such kernels with AdditiveFourier and ProductFourier."
+            f"Fourier features are for one input column; got {x.shape[-1]}. Use kernel.on(column), or sums and "
+            "products of such kernels with AdditiveFourier and ProductFourier."
         )
     x = x[..., 0]
     process = _process(kernel)

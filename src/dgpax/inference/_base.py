@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+from jax.lax import stop_gradient
 
 from ..data import Dataset
 from ..model import DeepGP
@@ -60,11 +61,22 @@ class AbstractMethod(eqx.Module):
 
 
 class Problem(eqx.Module):
-    """What an engine works on."""
+    """What an engine works on. `held` says of every trained array whether it stays where it is for now.
+
+    It is data, not structure, so that a warm-up and the main run are the same compiled program.
+    """
 
     method: AbstractMethod
     target: PyTree
     data: Dataset
+    held: PyTree
+
+    def __init__(self, method: AbstractMethod, target: PyTree, data: Dataset, held: frozenset[str] = frozenset()):
+        self.method, self.target, self.data = method, target, data
+        self.held = jax.tree_util.tree_map_with_path(
+            lambda path, _: jnp.asarray(jax.tree_util.keystr(path).strip(".").removesuffix(".raw") in held),
+            self.trainable(),
+        )
 
     def trainable(self) -> PyTree:
         """The raw arrays that are trained."""
@@ -74,9 +86,14 @@ class Problem(eqx.Module):
         """The target with these trained values."""
         return combine(trainable, partition(self.target)[1])
 
+    def free(self) -> PyTree:
+        """1 for every trained number that may move, 0 for those that are held."""
+        return jax.tree.map(lambda leaf, held: jnp.where(held, 0.0, jnp.ones_like(leaf)), self.trainable(), self.held)
+
     def loss(self, trainable: PyTree, key: RandomKey) -> tuple[Float[Array, ""], AbstractTerms]:
-        """Minus the objective and the log hyper-priors."""
-        target = self.at(trainable)
+        """Minus the objective and the log hyper-priors; its gradient is zero where values are held."""
+        moving = jax.tree.map(lambda leaf, held: jnp.where(held, stop_gradient(leaf), leaf), trainable, self.held)
+        target = self.at(moving)
         terms = self.method.objective(target, self.data, key)
         return -(terms.total + log_prior(target)), terms
 

@@ -69,10 +69,8 @@ def fit(
     started = time.perf_counter()
     with progress_bar(engine.max_steps * len(stages), progress) as show:
         limits = Limits(started, max_seconds, stopping or NeverStop(), callbacks, show)
-        for hold in stages:
-            run.converged, run.stopped_because = False, Run.stopped_because
-            trained = train(run, engine, Problem(method, hold(target), scaled), jr.key(seed), limits)
-            target = _values_of(trained, target)
+        for held in stages:
+            target = train(run, engine, Problem(method, target, scaled, held), jr.key(seed), limits)
             if run.interrupted or run.gave_up:
                 break
     fitted_model, posterior, objective, jitter, clipped = _finish(method, target, scaled, jr.key(seed))
@@ -85,15 +83,15 @@ def fit(
     return result
 
 
-def _stages(target: PyTree, warm_up: tuple[str, ...]) -> list[Callable[[PyTree], PyTree]]:
-    """First with some parameters held, if there are any to hold and others to train; then with all."""
+def _stages(target: PyTree, warm_up: tuple[str, ...]) -> list[frozenset[str]]:
+    """What is held: first some parameters, if there are any to hold and others to train; then none."""
     everything = {name for name, parameter in find(target).items() if parameter.trainable}
-    held = {name for name in everything if any(matches(name, pattern) for pattern in warm_up)}
+    held = frozenset(name for name in everything if any(matches(name, pattern) for pattern in warm_up))
     if not everything:
         return []
     if not held or held == everything:
-        return [lambda target: target]
-    return [lambda target: freeze(target, *held), lambda target: target]
+        return [frozenset()]
+    return [held, frozenset()]
 
 
 def _values_of(trained: PyTree, like: PyTree) -> PyTree:

@@ -82,6 +82,7 @@ class LBFGS(AbstractEngine):
         like = problem.trainable()
         start, _ = ravel_pytree(like)
         noise = jr.normal(key, (self.restarts, start.size), start.dtype).at[0].set(0.0)
+        noise = noise * ravel_pytree(problem.free())[0]
         return LBFGSState(jax.vmap(self._begin)(start + self.spread * noise), like)
 
     def step(self, problem, state, key, step):

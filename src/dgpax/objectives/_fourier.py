@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -12,7 +14,7 @@ from ..covariances import Kuf, Kuu
 from ..data import Dataset
 from ..errors import InputError
 from ..inducing import AbstractInducing, AdditiveFourier, Fourier, ProductFourier
-from ..kernels import AbstractKernel, ActiveDimensions
+from ..kernels import AbstractKernel, AbstractMultiOutputKernel, ActiveDimensions
 from ..layers import GPLayer
 from ..linalg import AbstractRoot, matmul
 from ..model import DeepGP
@@ -21,6 +23,8 @@ from ..posteriors import noise_variances, one_gp_layer
 from ..typing import Array, Float
 from ._collapsed import CollapsedBoundTerms
 from ._evidence import LOG_2PI, _log_density
+
+AnyKernel = AbstractKernel | AbstractMultiOutputKernel
 
 
 class FourierStatistics(eqx.Module):
@@ -38,8 +42,9 @@ class FourierStatistics(eqx.Module):
         layer = one_gp_layer(model)
         _check(layer, data)
         starts = range(0, data.num_rows, chunk_rows)
-        sums = [_sums(layer, data.x[i : i + chunk_rows], data.y[i : i + chunk_rows]) for i in starts]
-        return cls(*(sum(parts) for parts in zip(*sums, strict=True)), data.x[:1], data.num_rows)
+        chunks = (_sums(layer, data.x[i : i + chunk_rows], data.y[i : i + chunk_rows]) for i in starts)
+        total = reduce(lambda left, right: jax.tree.map(jnp.add, left, right), chunks)
+        return cls(*total, first_row=data.x[:1], num_rows=data.num_rows)
 
 
 @eqx.filter_jit
@@ -103,7 +108,7 @@ def _check(layer: GPLayer, data: Dataset) -> None:
             )
 
 
-def _intervals(inducing: AbstractInducing | None, kernel: AbstractKernel) -> Iterator[tuple[Fourier, int]]:
+def _intervals(inducing: AbstractInducing | None, kernel: AnyKernel) -> Iterator[tuple[Fourier, int]]:
     """The Fourier features of each input column."""
     if isinstance(inducing, Fourier):
         yield inducing, kernel.dimensions[0] if isinstance(kernel, ActiveDimensions) else 0

@@ -78,9 +78,8 @@ def latent(fitted: Fit, x, num_samples: int, seed: int) -> Gaussian:
         _marginal(fitted.model, fitted.posterior, inputs[start : start + rows], jr.key(seed), num_samples)
         for start in range(0, inputs.shape[0], rows)
     ]
-    mean, variance = (
-        jnp.concatenate(pieces, axis=-2) for pieces in zip(*((p.mean, p.variance) for p in parts), strict=True)
-    )
+    mean = jnp.concatenate([part.mean for part in parts], axis=-2)
+    variance = jnp.concatenate([part.variance for part in parts], axis=-2)
     return Gaussian(mean, variance)
 
 
