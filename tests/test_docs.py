@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from dgpax.covariances import Kuf, Kuu
 
 ROOT = Path(__file__).parent.parent

@@ -40,6 +40,7 @@ def test_fit_converges_and_reports(inference, data):
     assert len(report.history) == report.steps
     assert "it converged" in str(report)
     noise = float(find(fitted.model, "likelihood.noise_variance")["likelihood.noise_variance"].value)
+    assert fitted.model.scaling is not None
     assert 0.05 < np.sqrt(noise * float(fitted.model.scaling.y_scale[0]) ** 2) < 0.2
 
 
@@ -71,7 +72,8 @@ def test_hyper_priors_pull(data):
     model = dgpax.gp_regression(data)
     tight = set_prior(model, "layers[0].kernel.lengthscale", LogNormalPrior(np.log(3.0), 1e-3))
     fitted = dgpax.fit(tight, data, engine=LBFGS(max_steps=200))
-    np.testing.assert_allclose(fitted.model.layers[0].kernel.lengthscale.value, 3.0, rtol=0.02)
+    (lengthscale,) = find(fitted.model, "layers[0].kernel.lengthscale").values()
+    np.testing.assert_allclose(lengthscale.value, 3.0, rtol=0.02)
 
 
 class Poisoned(AbstractMethod):
@@ -121,7 +123,7 @@ def test_too_many_rejections_raise_and_lose_nothing(data):
 
 
 def test_a_huge_learning_rate_never_leaves_nan(data):
-    engine = Gradient(optax.sgd(1e3), max_steps=30, steps_per_call=5)
+    engine = Gradient(optimiser=optax.sgd(1e3), max_steps=30, steps_per_call=5)
     try:
         fitted = dgpax.fit(dgpax.gp_regression(data), data, engine=engine)
     except NumericalError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -31,7 +33,10 @@ def _kernel(name):
         "full-rank lmc": lambda: LMC(Separate(RBF(0.6), Matern32(0.9), RBF(0.3)), jnp.tril(jnp.ones((P, P)))),
         "icm": lambda: LMC(RBF(0.7), W),
         "convolution": lambda: ProcessConvolution(
-            jnp.asarray([[0.02], [0.05], [0.03]]), jnp.asarray([[0.0], [0.5], [-0.3]]), jnp.asarray([1.0, -0.7, 2.0]), 0.2
+            jnp.asarray([[0.02], [0.05], [0.03]]),
+            jnp.asarray([[0.0], [0.5], [-0.3]]),
+            jnp.asarray([1.0, -0.7, 2.0]),
+            0.2,
         ),
     }[name]()
 
@@ -102,7 +107,7 @@ def test_the_four_covariances_agree_with_brute_force(case, rng):
     mean, cov = _dense(layer, posterior, x)
     mean = mean.T + np.array([0.1, 0.2, 0.3])
     carry = posterior.begin((layer,))
-    results = [
+    results: list[Any] = [
         f(0, layer, posterior, x, carry)
         for f in (layer_marginal, layer_over_inputs, layer_over_outputs, layer_over_both)
     ]
@@ -166,7 +171,9 @@ def test_convolution_agrees_with_numerical_integration():
         np.testing.assert_allclose(latent[p, 0, 1], direct, atol=1e-8)
 
 
-@pytest.mark.parametrize("case", [("lmc", "points"), ("full-rank lmc", "outputs"), ("convolution", "points")], ids="-".join)
+@pytest.mark.parametrize(
+    "case", [("lmc", "points"), ("full-rank lmc", "outputs"), ("convolution", "points")], ids="-".join
+)
 def test_multi_output_models_are_fitted_with_missing_outputs(case, rng):
     x = rng.uniform(-1, 1, size=(40, D))
     f = np.concatenate([np.sin(3 * x), np.sin(3 * (x - 0.5)), 2 * np.sin(3 * (x + 0.3))], axis=1)

@@ -9,7 +9,7 @@ import pytest
 
 import dgpax
 from dgpax import DeepGP, GPLayer
-from dgpax.distributions import Mixture
+from dgpax.distributions import Affine, Mixture
 from dgpax.errors import InputError
 from dgpax.inducing import Points
 from dgpax.inference import LBFGS, NaturalGradient
@@ -69,6 +69,7 @@ def test_a_joint_prediction_that_is_too_large_is_refused_before_it_is_made(fitte
 
 def test_behind_inner_layers_it_is_a_mixture(deep, data):
     prediction = dgpax.predict(deep, data.x, num_samples=50, seed=1)
+    assert isinstance(prediction, Affine)
     components = prediction.base
     assert isinstance(components, Mixture)
     q = components.components

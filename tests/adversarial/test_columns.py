@@ -21,7 +21,7 @@ from adversarial.support import (
     table,
     train,
     value,
-)  # fmt: skip
+)
 from dgpax.errors import DgpaxWarning
 from dgpax.inference import LBFGS
 
@@ -41,6 +41,8 @@ def test_case_07_constant_column_is_named_and_changes_nothing(inference):
         fitted = train(inference, data, train_points=False)
     without = train(inference, dgpax.dataset(x, y), train_points=False)
     assert fitted.report.constant_columns == ("x1",)
+    starts = [value(dgpax.gp_regression(d), "*.lengthscale")[0] for d in (data, dgpax.dataset(x, y))]
+    assert starts[0] == starts[1]
     assert difference(fitted, without, NEW_X, NEW_X[:, :1]) < 1e-8
     assert_finite(fitted, data)
 

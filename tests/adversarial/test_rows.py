@@ -30,7 +30,7 @@ from adversarial.support import (
     table,
     train,
     value,
-)  # fmt: skip
+)
 from dgpax import Dataset
 from dgpax.errors import DgpaxWarning
 from dgpax.inference import Problem, as_method

@@ -21,7 +21,7 @@ from adversarial.support import (
     table,
     train,
     value,
-)  # fmt: skip
+)
 from dgpax import Dataset
 from dgpax.errors import DgpaxWarning
 

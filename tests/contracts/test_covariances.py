@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dgpax.covariances import Kuf, Kuu
+from dgpax.covariances import Kuf, Kuu, SharedProcesses, processes
 from dgpax.errors import MissingRuleError
 from dgpax.inducing import (
     AbstractInducing,
@@ -15,12 +15,30 @@ from dgpax.inducing import (
     Derivatives,
     Fourier,
     Multiscale,
+    OutputPairs,
+    OutputPoints,
     Points,
     ProductFourier,
 )
-from dgpax.kernels import RBF, AbstractKernel, ActiveDimensions, Matern12, Matern32, Matern52, Product, Sum, White
+from dgpax.kernels import (
+    LMC,
+    RBF,
+    AbstractKernel,
+    AbstractMultiOutputKernel,
+    ActiveDimensions,
+    Matern12,
+    Matern32,
+    Matern52,
+    ProcessConvolution,
+    Product,
+    Separate,
+    Sum,
+    White,
+)
 
 GRID, WAVES = jnp.linspace(-1, 1, 8).reshape(4, 2), Fourier(-0.8, 1.2, 2)  # some points lie outside the interval
+MIXED = LMC(Separate(RBF(0.6), Matern32(0.9)), jnp.asarray([[1.0, 0.3], [-0.5, 0.8], [0.2, 1.1]]))
+SMOOTHED = ProcessConvolution(0.1 * jnp.ones((2, 2)), 0.3 * jnp.eye(2), jnp.asarray([1.0, -0.7]), 0.5)
 
 PAIRS = {
     (Points, AbstractKernel): lambda: (Points(jnp.linspace(-1, 1, 8).reshape(4, 2)), RBF(0.7) + White(0.1)),
@@ -33,6 +51,12 @@ PAIRS = {
     (Fourier, ActiveDimensions): lambda: (WAVES, Matern52(0.7).on(0)),
     (AdditiveFourier, Sum): lambda: (AdditiveFourier([WAVES, WAVES]), Matern12(0.7).on(0) + Matern32(0.9).on(1)),
     (ProductFourier, Product): lambda: (ProductFourier([WAVES, WAVES]), Matern12(0.7).on(0) * Matern32(0.9).on(1)),
+    (AbstractInducing, LMC): lambda: (Points(GRID), MIXED),
+    (OutputPoints, LMC): lambda: (OutputPoints(GRID, 3), MIXED),
+    (OutputPoints, AbstractMultiOutputKernel): lambda: (OutputPoints(GRID, 2), SMOOTHED),
+    (OutputPairs, LMC): lambda: (OutputPairs(GRID, jnp.asarray([0, 2, 1, 0])), MIXED),
+    (OutputPairs, AbstractMultiOutputKernel): lambda: (OutputPairs(GRID, jnp.asarray([0, 1, 1, 0])), SMOOTHED),
+    (Points, ProcessConvolution): lambda: (Points(GRID), SMOOTHED),
 }
 
 
@@ -46,9 +70,21 @@ def test_schur_complement(pair, rng):
     x = jnp.asarray(rng.uniform(-1, 1, size=(6, 1 if pair[0] is Fourier else 2)))
     uu, uf = Kuu(inducing, kernel), Kuf(inducing, kernel, x[None])
     assert uf.shape[-2:] == (inducing.num_inducing, 6) and uu.size == inducing.num_inducing
-    dense = np.asarray(uu.to_dense())[0]
-    joint = np.block([[dense, np.asarray(uf)[0]], [np.asarray(uf)[0].T, np.asarray(kernel.gram(x))]])
-    assert np.linalg.eigvalsh(joint).min() > -1e-10
+    for dense, cross, gram in _independent_parts(uu.to_dense(), uf, processes(inducing, kernel), x[None]):
+        joint = np.block([[dense, cross], [cross.T, gram]])
+        assert np.linalg.eigvalsh(joint).min() > -1e-10
+
+
+def _independent_parts(uu, uf, behind, x):
+    """Kuu, Kuf and Kff of every set of inducing variables and all that depends on it."""
+    if isinstance(behind, SharedProcesses):
+        rows = uf.shape[0] * uf.shape[2]
+        gram = np.asarray(behind.kernel.cross(x, x)).reshape(rows, rows)
+        yield np.asarray(uu)[0], np.moveaxis(np.asarray(uf), 0, 1).reshape(uf.shape[1], rows), gram
+    else:
+        gram = behind.kernel.gram(x)
+        count = max(len(uu), len(uf), len(gram))
+        yield from zip(*(np.broadcast_to(part, (count, *part.shape[1:])) for part in (uu, uf, gram)), strict=True)
 
 
 def test_points_are_function_values(rng):

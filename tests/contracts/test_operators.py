@@ -80,3 +80,13 @@ def test_float32_stays_float32_and_gradients_are_finite(kind, rng):
 def test_rank_larger_than_size_is_refused():
     with pytest.raises(ValueError, match="Use Dense"):
         LowRankPlusDiagonal(jnp.ones(2), jnp.ones((2, 3)))
+
+
+def test_kronecker_factors_with_batch_axes(rng):
+    small, large = (jnp.asarray(_spd(rng, 3, size)) for size in (2, 4))
+    operator, x = Kronecker([Dense(small), Dense(large)]), jnp.asarray(rng.normal(size=(1, 8, 2)))
+    dense = operator.to_dense()
+    for b in range(3):
+        np.testing.assert_allclose(dense[b], np.kron(small[b], large[b]), rtol=1e-12)
+    np.testing.assert_allclose(operator.matmul(x), dense @ x, rtol=1e-10)
+    np.testing.assert_allclose(operator.solve(x), np.linalg.solve(dense, np.broadcast_to(x, (3, 8, 2))), rtol=1e-8)

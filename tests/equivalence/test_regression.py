@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process import kernels as sk
+from sklearn import gaussian_process
 
 from dgpax import DeepGP, GPLayer
 from dgpax.data import Dataset
@@ -26,13 +27,16 @@ def _data(rng, N=30, D=2, P=1):
     return Dataset(jnp.asarray(x), jnp.asarray(y + 0.1 * rng.normal(size=y.shape)))
 
 
-def _model(kernel, noise=0.05, z=None, P=1, mean=None):
+def _model(kernel, noise: Any = 0.05, z=None, P=1, mean=None):
     inducing = None if z is None else Points(jnp.asarray(z))
     layer = GPLayer(kernel, num_outputs=P, inducing=inducing, **({} if mean is None else {"mean": mean}))
     return DeepGP(layer, GaussianNoise(noise))
 
 
-SKLEARN = {
+sk: Any = gaussian_process.kernels
+GaussianProcessRegressor: Any = gaussian_process.GaussianProcessRegressor
+
+SKLEARN: dict[str, Any] = {
     "rbf": (RBF(jnp.asarray([0.7, 1.4]), 1.7), 1.7 * sk.RBF([0.7, 1.4])),
     "matern32": (Matern32(jnp.asarray([0.7, 1.4]), 0.6), 0.6 * sk.Matern([0.7, 1.4], nu=1.5)),
     "matern52": (Matern52(0.9, 2.0), 2.0 * sk.Matern(0.9, nu=2.5)),

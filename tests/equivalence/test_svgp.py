@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -132,7 +133,7 @@ def test_other_likelihoods_are_learnt(engine, rng):
     for likelihood, y in ((BernoulliLogit(), rng.binomial(1, rate)), (Poisson(), rng.poisson(3 * rate))):
         data = dgpax.dataset(x, y.astype(float))
         model = DeepGP(GPLayer(RBF(0.8), inducing=Points(jnp.linspace(-2, 2, 8)[:, None])), likelihood)
-        settings = {"natural_rate": 0.3} if engine is NaturalGradient else {}
+        settings: dict[str, Any] = {"natural_rate": 0.3} if engine is NaturalGradient else {}
         fitted = dgpax.fit(
             model, data, Variational(), engine=engine(optimiser=optax.adam(0.02), max_steps=300, **settings)
         )

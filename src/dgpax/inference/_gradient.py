@@ -25,7 +25,7 @@ class GradientState(NamedTuple):
 
 
 class Gradient(AbstractEngine):
-    """Adam at a rate of 0.01 unless told otherwise: `Gradient(optax.adamw(1e-3), batch_size=512)`."""
+    """Adam at a rate of 0.01 unless told otherwise: `Gradient(optimiser=optax.adamw(1e-3), batch_size=512)`."""
 
     optimiser: optax.GradientTransformation = eqx.field(static=True, default_factory=lambda: optax.adam(0.01))
     batch_size: int | None = eqx.field(static=True, default=None)

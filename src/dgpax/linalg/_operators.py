@@ -148,7 +148,7 @@ class Kronecker(AbstractOperator):
         return kronecker_apply([factor.matmul for factor in self.factors], [f.size for f in self.factors], x)
 
     def to_dense(self):
-        return reduce(jnp.kron, (factor.to_dense() for factor in self.factors))
+        return reduce(_kronecker, (factor.to_dense() for factor in self.factors))
 
     def root(self):
         return KroneckerRoot(tuple(f.root() for f in self.factors), tuple(f.size for f in self.factors))
@@ -186,3 +186,9 @@ class LowRankPlusDiagonal(AbstractOperator):
 def _outer(a: Float[Array, "*b A"], b: Float[Array, "*b B"]) -> Float[Array, "*b C"]:
     product = a[..., :, None] * b[..., None, :]
     return product.reshape(*product.shape[:-2], -1)
+
+
+def _kronecker(a: Float[Array, "*#b A A"], b: Float[Array, "*#b B B"]) -> Float[Array, "*b C C"]:
+    product = a[..., :, None, :, None] * b[..., None, :, None, :]
+    size = a.shape[-1] * b.shape[-1]
+    return product.reshape(*product.shape[:-4], size, size)

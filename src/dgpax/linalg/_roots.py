@@ -195,12 +195,14 @@ class LowRankRoot(AbstractRoot):
 
 def kronecker_apply(
     maps: Sequence[Callable], sizes: Sequence[int], x: Float[Array, "*b M K"]
-) -> Float[Array, "*b M K"]:
-    """(A₁ ⊗ A₂ ⊗ …) x, one axis at a time."""
-    batch, K = x.shape[:-2], x.shape[-1]
-    tensor = x.reshape(*batch, *sizes, K)
+) -> Float[Array, "*c M K"]:
+    """(A₁ ⊗ A₂ ⊗ …) x, one axis at a time; batch axes of the factors broadcast with those of x."""
+    K = x.shape[-1]
     for axis, (apply, size) in enumerate(zip(maps, sizes, strict=True)):
-        front = jnp.moveaxis(tensor, len(batch) + axis, len(batch))
-        flat = apply(front.reshape(*batch, size, -1))
-        tensor = jnp.moveaxis(flat.reshape(front.shape), len(batch), len(batch) + axis)
-    return tensor.reshape(x.shape)
+        tensor = x.reshape(*x.shape[:-2], *sizes, K)
+        front = jnp.moveaxis(tensor, axis - len(sizes) - 1, -len(sizes) - 1)
+        applied = apply(front.reshape(*x.shape[:-2], size, -1))
+        moved = applied.reshape(*applied.shape[:-2], *front.shape[-len(sizes) - 1 :])
+        back = jnp.moveaxis(moved, -len(sizes) - 1, axis - len(sizes) - 1)
+        x = back.reshape(*applied.shape[:-2], -1, K)
+    return x

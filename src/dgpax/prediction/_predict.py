@@ -48,10 +48,11 @@ def predict_latent(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> 
 
 def predict_jointly(fitted: Fit, x) -> AbstractJointGaussian:
     """As `predict_latent`, with the covariance between all rows of x, for one layer: O(N²) memory."""
-    if len(fitted.model.layers) > 1:
+    *inner, last = fitted.model.layers
+    if inner:
         raise InputError("predict_jointly() is for models with one layer: behind inner layers f isn't Gaussian.")
     inputs = model_inputs(fitted, x)
-    needed = 3 * fitted.model.layers[-1].num_outputs * inputs.shape[0] ** 2 * inputs.dtype.itemsize
+    needed = 3 * last.num_outputs * inputs.shape[0] ** 2 * inputs.dtype.itemsize
     if needed > MAX_JOINT_BYTES:
         raise MemoryError(
             f"The covariance between {inputs.shape[0]} rows would need about {needed / 2**30:.1f} GiB. "
