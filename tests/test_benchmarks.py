@@ -118,6 +118,7 @@ def test_ratios():
     assert set(regression.ratios(theirs, failed).values()) == {None}
 
 
+@pytest.mark.slow
 def test_a_quick_run_without_a_peer(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("DGPAX_PEER_PYTHON", raising=False)
     path = regression.main(["--quick", "--models", "exact", "--results", str(tmp_path)])

@@ -23,7 +23,7 @@ def data():
     return dgpax.dataset(x, np.sin(3 * x[:, 0]) + 0.1 * rng.normal(size=25))
 
 
-FAST = LBFGS(max_steps=60)
+FAST = LBFGS(max_steps=60, steps_per_call=1)
 
 
 def _same(a, b):
@@ -170,6 +170,22 @@ def test_early_stopping_restores_the_best(data):
     assert _same(fitted.model, states[1])
 
 
+def test_no_more_steps_than_asked_for(data):
+    fitted = dgpax.fit(dgpax.gp_regression(data), data, engine=Gradient(max_steps=7, steps_per_call=5))
+    exact = dgpax.fit(dgpax.gp_regression(data), data, engine=Gradient(max_steps=7, steps_per_call=1))
+    assert fitted.report.steps == len(fitted.report.history) == 7
+    assert _same(fitted.model, exact.model)
+
+
+def test_missing_outputs_are_for_variational_inference(data):
+    two = dgpax.dataset(
+        data.x, np.column_stack([data.y, np.where(np.arange(25) < 3, np.nan, data.y[:, 0])]), missing="keep_outputs"
+    )
+    for inference in ("exact", "sparse"):
+        with pytest.raises(InputError, match="3 outputs are missing"):
+            dgpax.fit(dgpax.sparse_gp_regression(two, 5), two, inference)
+
+
 def test_time_limit(data):
     fitted = dgpax.fit(dgpax.gp_regression(data), data, engine=FAST, max_seconds=0.0)
     assert fitted.report.steps == 1
@@ -179,9 +195,9 @@ def test_a_second_fit_of_the_same_shape_compiles_nothing(data):
     from dgpax.inference import _loop
 
     dgpax.fit(dgpax.gp_regression(data), data, engine=FAST)
-    before = _loop._advance._cached._cache_size()
-    dgpax.fit(dgpax.gp_regression(data), data, engine=LBFGS(max_steps=60))
-    assert _loop._advance._cached._cache_size() == before
+    before = _loop._compiled_steps._cached._cache_size()
+    dgpax.fit(dgpax.gp_regression(data), data, engine=LBFGS(max_steps=60, steps_per_call=1))
+    assert _loop._compiled_steps._cached._cache_size() == before
 
 
 def test_the_progress_bar_shows_the_objective(data, capsys):

@@ -23,6 +23,8 @@ from dgpax.parameters import cast
 from dgpax.posteriors import Exact, optimal_posterior
 from dgpax.propagate import propagate
 
+pytestmark = pytest.mark.slow
+
 ORDERS = {Matern12: 1, Matern32: 2, Matern52: 3}
 LOW, HIGH, F = -1.0, 1.6, 3
 

@@ -21,6 +21,8 @@ from dgpax.parameters import cast, fixed
 from dgpax.posteriors import Exact
 from dgpax.propagate import propagate
 
+pytestmark = pytest.mark.slow
+
 LENGTHSCALES, VARIANCE = np.array([0.9, 1.3]), 1.8
 KERNEL = dk.RBF(LENGTHSCALES, VARIANCE)
 

@@ -21,6 +21,8 @@ from dgpax.objectives import elbo
 from dgpax.posteriors import GaussianBlock, MeanField
 from dgpax.propagate import layer_marginal, layer_over_both, layer_over_inputs, layer_over_outputs
 
+pytestmark = pytest.mark.slow
+
 P, M, N, D = 3, 4, 5, 1
 
 

@@ -337,4 +337,4 @@ def test_class_probabilities_add_up_to_one(kind):
         np.testing.assert_allclose(np.sum(probabilities, axis=-1), 1.0, atol=1e-12)
         labels = jnp.broadcast_to(y, (*probabilities.shape[:-1], 1)).astype(int)
         chosen = jnp.log(jnp.take_along_axis(probabilities, labels, axis=-1))[..., 0]
-        np.testing.assert_allclose(log_prob, chosen, rtol=1e-12)
+        np.testing.assert_allclose(log_prob, chosen, rtol=1e-12) @ pytest.mark.slow

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from sklearn import gaussian_process
 
-from dgpax import DeepGP, GPLayer
+from dgpax import DeepGP, GPLayer, objectives, posteriors
+from dgpax import propagate as forward
 from dgpax.data import Dataset
 from dgpax.inducing import Points
 from dgpax.kernels import RBF, Matern32, Matern52
 from dgpax.likelihoods import GaussianNoise
 from dgpax.means import Constant
-from dgpax.objectives import collapsed_bound, elbo, log_evidence
-from dgpax.posteriors import Exact, MeanField, optimal_posterior
-from dgpax.propagate import layer_over_inputs, propagate
+from dgpax.posteriors import MeanField
 
 
 def _data(rng, N=30, D=2, P=1):
@@ -32,6 +32,14 @@ def _model(kernel, noise: Any = 0.05, z=None, P=1, mean=None):
     layer = GPLayer(kernel, num_outputs=P, inducing=inducing, **({} if mean is None else {"mean": mean}))
     return DeepGP(layer, GaussianNoise(noise))
 
+
+log_evidence = eqx.filter_jit(objectives.log_evidence)
+collapsed_bound = eqx.filter_jit(objectives.collapsed_bound)
+elbo = eqx.filter_jit(objectives.elbo)
+condition = eqx.filter_jit(posteriors.Exact.condition)
+optimal_posterior = eqx.filter_jit(posteriors.optimal_posterior)
+propagate = eqx.filter_jit(forward.propagate)
+layer_over_inputs = eqx.filter_jit(forward.layer_over_inputs)
 
 sk: Any = gaussian_process.kernels
 GaussianProcessRegressor: Any = gaussian_process.GaussianProcessRegressor
@@ -51,7 +59,7 @@ def test_exact_regression_agrees_with_scikit_learn(name, rng):
     mean, cov = peer.predict(x_new, return_cov=True)
     std = peer.predict(x_new, return_std=True)[1]
     model = _model(kernel)
-    posterior = Exact.condition(model, data)
+    posterior = condition(model, data)
     carry = posterior.begin(model.layers)
     q = propagate(model.layers, posterior, jnp.asarray(x_new), carry)
     joint = layer_over_inputs(0, model.layers[0], posterior, jnp.asarray(x_new), carry)
@@ -83,10 +91,10 @@ def test_noise_and_kernels_of_their_own_per_output(rng):
     for p in range(2):
         one = Dataset(data.x, data.y[:, p : p + 1])
         alone = _model(RBF(jnp.asarray(scales[p]), variances[p]), noises[p], z)
-        for condition in (Exact.condition, optimal_posterior):
+        for infer in (condition, optimal_posterior):
             qs = [
                 propagate(m.layers, q, x_new, q.begin(m.layers))
-                for m, q in ((together, condition(together, data)), (alone, condition(alone, one)))
+                for m, q in ((together, infer(together, data)), (alone, infer(alone, one)))
             ]
             np.testing.assert_allclose(qs[0].mean[:, p], qs[1].mean[:, 0], atol=1e-9)
             np.testing.assert_allclose(qs[0].variance[:, p], qs[1].variance[:, 0], atol=1e-9)
@@ -101,7 +109,7 @@ def test_a_mean_function_is_the_same_as_shifted_targets(rng):
     shifted = Dataset(data.x, data.y - 3.0)
     with_mean, without = _model(RBF(1.0), mean=Constant(3.0)), _model(RBF(1.0))
     np.testing.assert_allclose(log_evidence(with_mean, data).total, log_evidence(without, shifted).total, rtol=1e-12)
-    posterior = Exact.condition(with_mean, data)
+    posterior = condition(with_mean, data)
     far = propagate(with_mean.layers, posterior, jnp.full((1, 2), 1e6), posterior.begin(with_mean.layers))
     np.testing.assert_allclose(far.mean, 3.0, atol=1e-12)
     np.testing.assert_allclose(far.variance, 1.0, atol=1e-12)
@@ -112,7 +120,7 @@ def test_inducing_points_at_the_data_give_exact_regression(kernel, rng):
     data, x_new = _data(rng, N=25, D=2, P=2), jnp.asarray(rng.uniform(-2, 2, size=(6, 2)))
     model = _model(kernel, 0.1, data.x, P=2)
     np.testing.assert_allclose(collapsed_bound(model, data).total, log_evidence(model, data).total, atol=1e-8)
-    exact, sparse = Exact.condition(model, data), optimal_posterior(model, data)
+    exact, sparse = condition(model, data), optimal_posterior(model, data)
     q_exact = propagate(model.layers, exact, x_new, exact.begin(model.layers))
     q_sparse = propagate(model.layers, sparse, x_new, sparse.begin(model.layers))
     np.testing.assert_allclose(q_sparse.mean, q_exact.mean, atol=1e-8)
@@ -142,7 +150,7 @@ def test_the_bound_never_exceeds_the_evidence():
     for seed in range(20):
         rng = np.random.default_rng(seed)
         data = _data(rng, N=20)
-        z = rng.uniform(-2, 2, size=(rng.integers(1, 12), 2))
+        z = rng.uniform(-2, 2, size=((2, 9)[seed % 2], 2))
         kernel = [RBF, Matern32, Matern52][seed % 3](jnp.asarray(rng.uniform(0.3, 2, 2)), rng.uniform(0.2, 3))
         model = _model(kernel, rng.uniform(0.01, 1), z)
         assert float(collapsed_bound(model, data).total) <= float(log_evidence(model, data).total) + 1e-9
@@ -168,17 +176,19 @@ def test_chunks_change_nothing(rng):
 def test_the_gradient_of_the_evidence_agrees_with_differences(rng):
     data = _data(rng, N=15, P=2)
 
+    @jax.jit
     def value(theta):
         kernel = Matern52(jnp.exp(theta[:2]), jnp.exp(theta[2]))
         return log_evidence(_model(kernel, jnp.exp(theta[3]), P=2, mean=Constant(theta[4])), data).total
 
+    gradient = jax.jit(jax.grad(value))
     theta = jnp.asarray([0.1, -0.3, 0.4, -2.0, 0.2])
     step = 1e-5
     differences = [(value(theta.at[i].add(step)) - value(theta.at[i].add(-step))) / (2 * step) for i in range(5)]
-    np.testing.assert_allclose(jax.grad(value)(theta), differences, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(gradient(theta), differences, rtol=1e-6, atol=1e-6)
     hessian = jax.hessian(value)(theta)
     np.testing.assert_allclose(hessian, hessian.T, atol=1e-8)
-    column = (jax.grad(value)(theta.at[0].add(step)) - jax.grad(value)(theta.at[0].add(-step))) / (2 * step)
+    column = (gradient(theta.at[0].add(step)) - gradient(theta.at[0].add(-step))) / (2 * step)
     np.testing.assert_allclose(hessian[0], column, rtol=1e-5, atol=1e-5)
 
 
@@ -192,6 +202,6 @@ def test_float32_stays_float32(rng):
         value = objective(model, data).total
         assert value.dtype == jnp.float32
         np.testing.assert_allclose(value, objective(double, cast(data, jnp.float64)).total, rtol=1e-4)
-    for posterior in (Exact.condition(model, data), optimal_posterior(model, data)):
+    for posterior in (condition(model, data), optimal_posterior(model, data)):
         q = propagate(model.layers, posterior, data.x, posterior.begin(model.layers))
         assert q.mean.dtype == q.variance.dtype == jnp.float32

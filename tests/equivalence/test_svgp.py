@@ -24,6 +24,8 @@ from dgpax.parameters import freeze
 from dgpax.posteriors import Exact, GaussianBlock, MeanField, classical_natural_step, natural_step, optimal_posterior
 from dgpax.propagate import layer_over_inputs, propagate
 
+pytestmark = pytest.mark.slow
+
 P = 2
 
 

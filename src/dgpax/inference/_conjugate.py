@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import equinox as eqx
+import jax.numpy as jnp
 
+from ..data import Dataset
+from ..errors import InputError
+from ..model import DeepGP
 from ..objectives import collapsed_bound, log_evidence
 from ..posteriors import Exact as ExactPosterior
 from ..posteriors import one_gp_layer, optimal_posterior
@@ -23,8 +27,7 @@ class Exact(AbstractMethod):
         return ()
 
     def target(self, model, data):
-        one_gp_layer(model)
-        return model
+        return conjugate_model(model, data)
 
     def objective(self, target, data, key):
         return log_evidence(target, data)
@@ -51,8 +54,7 @@ class Sparse(AbstractMethod):
         return ("*.inducing",)
 
     def target(self, model, data):
-        one_gp_layer(model)
-        return model
+        return conjugate_model(model, data)
 
     def objective(self, target, data, key):
         return collapsed_bound(target, data, self.chunk_rows)
@@ -62,3 +64,15 @@ class Sparse(AbstractMethod):
 
     def default_engine(self):
         return LBFGS()
+
+
+def conjugate_model(model: DeepGP, data: Dataset) -> DeepGP:
+    """The model, if its posterior has a closed form on these data; otherwise an error that says what to do."""
+    one_gp_layer(model)
+    missing = int(jnp.sum(jnp.isnan(data.y)))
+    if missing:
+        raise InputError(
+            f"{missing} outputs are missing (NaN), which exact and collapsed inference can't leave out. "
+            'Use inference="variational", or drop the rows with dataset(..., missing="drop").'
+        )
+    return model

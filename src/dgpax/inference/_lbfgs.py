@@ -71,7 +71,7 @@ class LBFGS(AbstractEngine):
     spread: float = eqx.field(static=True, default=0.5)
     tolerance: float = eqx.field(static=True, default=1e-8)
     memory: int = eqx.field(static=True, default=10)
-    steps_per_call: int = eqx.field(static=True, default=1)
+    steps_per_call: int = eqx.field(static=True, default=5)
 
     def __check_init__(self):
         if self.restarts < 1:

@@ -93,8 +93,8 @@ def train(run: Run, engine: AbstractEngine, problem: Problem, key: RandomKey, li
     best_score, last_step = -np.inf, run.step + engine.max_steps
     try:
         while run.step < last_step:
-            state, infos, accepted = _advance(engine, problem, state, key, jnp.asarray(run.step))
-            run.record(infos, np.asarray(accepted))
+            state, infos, accepted = _advance(engine, problem, state, key, run.step, last_step)
+            run.record(infos, accepted)
             progress = _progress(run, engine, problem, state, limits)
             score = limits.stopping.score(run.step, progress.target)
             if score is None or score > best_score:
@@ -119,18 +119,28 @@ def _init(engine: AbstractEngine, problem: Problem, key: RandomKey):
     return engine.init(problem, key)
 
 
+def _advance(engine: AbstractEngine, problem: Problem, state, key: RandomKey, start: int, end: int):
+    """The state after some steps, and what those of them that were before `end` told."""
+    state, told = _compiled_steps(engine, problem, state, key, jnp.asarray(start), jnp.asarray(end))
+    infos, accepted = jax.tree.map(lambda leaf: np.asarray(leaf)[: end - start], told)
+    return state, infos, accepted
+
+
 @eqx.filter_jit
-def _advance(engine: AbstractEngine, problem: Problem, state, key: RandomKey, start):
-    """`steps_per_call` steps in one compiled program; each is kept only if everything in it is finite."""
+def _compiled_steps(engine: AbstractEngine, problem: Problem, state, key: RandomKey, start, end):
+    """`steps_per_call` steps in one program, none past `end`; each is kept only if everything in it is finite."""
 
     def body(state, step):
         new, info = engine.step(problem, state, key, step)
         accepted = jnp.isfinite(info.objective) & _all_finite(engine.result(new))
-        kept = jax.tree.map(lambda a, b: jnp.where(accepted, a, b), new, engine.retreat(state))
-        return kept, (info, accepted)
+        kept = _where(accepted, new, engine.retreat(state))
+        return _where(step < end, kept, state), (info, accepted)
 
-    state, (infos, accepted) = lax.scan(body, state, start + jnp.arange(engine.steps_per_call))
-    return state, infos, accepted
+    return lax.scan(body, state, start + jnp.arange(engine.steps_per_call))
+
+
+def _where(condition, yes: PyTree, no: PyTree) -> PyTree:
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
 
 
 def _all_finite(tree: PyTree):
