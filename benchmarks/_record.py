@@ -16,6 +16,8 @@ from typing import Any
 
 import jax
 
+import dgpax
+
 SCHEMA = 1
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
@@ -47,7 +49,9 @@ def write(
         "dirty": dirty,
         "date": now.isoformat(timespec="seconds"),
         "machine": machine(),
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in ("jax", "numpy", "dgpax")},
+        "versions": {"python": platform.python_version()}
+        | {name: version(name) for name in ("jax", "numpy")}
+        | {"dgpax": dgpax.__version__},
         "peers": {name: dict(versions) for name, versions in peers.items()},
         "precision": precision,
         "seeds": list(seeds),
@@ -92,7 +96,12 @@ def _cpu_model() -> str:
 
 
 def _commit() -> tuple[str, bool]:
-    """The commit, and whether anything but the benchmarks' own output differs from it."""
+    """The commit, and whether anything but the benchmarks' own output differs from it.
+
+    A copy of the tree without git, on a device machine, is told by the variable DGPAX_COMMIT, set from a clean tree.
+    """
+    if "DGPAX_COMMIT" in os.environ:
+        return os.environ["DGPAX_COMMIT"], False
     try:
         commit = _git("rev-parse", "HEAD")
         changes = _git("status", "--porcelain", "--", ".", *(f":(exclude){path}" for path in WRITTEN_BY_BENCHMARKS))
