@@ -38,7 +38,7 @@ def markdown(table: Table, records: Sequence[dict[str, Any]]) -> str | None:
     groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for record in chosen:
         groups.setdefault(tuple(str(record[name]) for name in table.names), []).append(record)
-    measured = {record["dataset"] for record in chosen}
+    measured = {record.get("dataset") for record in chosen}
     keys = (*table.names, *(column.key for column in table.columns))
     lines = [
         [*table.names, *(column.heading for column in table.columns)],
