@@ -408,3 +408,7 @@ def test_affine_survives_extreme_units(unit):
     np.testing.assert_allclose(far.stddev / unit, 1.0)
     np.testing.assert_allclose(far.log_prob(far.mean), base.log_prob(0.0) - np.log(unit))
     np.testing.assert_allclose(far.crps(far.mean) / unit, base.crps(jnp.zeros((1, 1))), rtol=1e-12)
+
+
+def test_nan_is_never_hidden():
+    assert np.isnan(Gaussian(jnp.zeros((1, 1)), jnp.full((1, 1), jnp.nan)).stddev).all()

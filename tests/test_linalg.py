@@ -81,3 +81,9 @@ def test_gaussian_expectation_of_an_exponential():
     mean, variance = jnp.asarray([0.3, -1.0]), jnp.asarray([0.5, 2.0])
     value = gaussian_expectation(jnp.exp, mean, variance, order=40)
     np.testing.assert_allclose(value, np.exp(mean + variance / 2), rtol=1e-12)
+
+
+def test_gaussian_expectation_at_zero_variance_has_finite_gradients():
+    value, gradient = jax.value_and_grad(lambda v: gaussian_expectation(jnp.exp, jnp.zeros(()), v))(jnp.zeros(()))
+    np.testing.assert_allclose(value, 1.0, rtol=1e-12)
+    assert bool(jnp.isfinite(gradient))

@@ -292,3 +292,9 @@ def test_the_table_shows_every_parameter_as_text_and_html(model):
 def test_parameters_can_be_built_inside_jit():
     values = jax.jit(lambda v: (Positive(v).value, Bounded(v, 0.0, 2.0).value, Real(v).value))(jnp.float64(0.3))
     np.testing.assert_allclose(values, 0.3, rtol=1e-12)
+
+
+def test_numpy_gets_a_copy_of_its_own():
+    array = np.array(Positive(jnp.asarray([1.0, 2.0])))
+    array[0] = 5.0
+    np.testing.assert_allclose(array, [5.0, 2.0], rtol=1e-12)

@@ -12,7 +12,7 @@ class InputError(DgpaxError, ValueError):
 
 
 class InputTypeError(DgpaxError, TypeError):
-    """A value of a kind that can't be used (text, objects, sparse matrices)."""
+    """A value of a kind that can't be used (text, times, sparse matrices)."""
 
 
 class NumericalError(DgpaxError, ArithmeticError):

@@ -72,8 +72,8 @@ class AbstractDistribution(eqx.Module):
 
 
 def safe_sqrt(variance: Float[Array, "..."]) -> Float[Array, "..."]:
-    """√variance with derivative 0, not ∞, at variance 0."""
-    positive = variance > 0
+    """√variance with derivative 0, not ∞, at variance 0; NaN stays NaN."""
+    positive = ~(variance <= 0)
     return jnp.where(positive, jnp.sqrt(jnp.where(positive, variance, 1.0)), 0.0)
 
 

@@ -27,5 +27,7 @@ def gaussian_expectation(
     """E[function(f)], f ~ N(mean, variance) elementwise. The function sees a new leading axis of nodes."""
     nodes, weights = gauss_hermite(order)
     nodes = jnp.asarray(nodes, mean.dtype).reshape(-1, *([1] * mean.ndim))
-    values = function(mean + jnp.sqrt(variance) * nodes)
+    positive = variance > 0
+    stddev = jnp.where(positive, jnp.sqrt(jnp.where(positive, variance, 1.0)), 0.0)
+    values = function(mean + stddev * nodes)
     return jnp.tensordot(jnp.asarray(weights, values.dtype), values, axes=1, precision="highest")

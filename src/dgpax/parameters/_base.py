@@ -40,7 +40,8 @@ class AbstractParameter(eqx.Module):
         return self.raw.dtype
 
     def __array__(self, dtype=None, copy=None) -> np.ndarray:
-        return np.asarray(self.value, dtype=dtype)
+        array = np.asarray(self.value, dtype=dtype)
+        return array.copy() if copy else array
 
     def __float__(self) -> float:
         return float(self.value)
