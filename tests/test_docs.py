@@ -9,6 +9,8 @@ import pytest
 
 from dgpax.covariances import Kuf, Kuu
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 PAGES = [
     path for path in [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"] if "```python" in path.read_text()

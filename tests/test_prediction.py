@@ -19,6 +19,8 @@ from dgpax.means import Identity
 from dgpax.prediction import _predict, class_probabilities, log_density, predict_moments
 from dgpax.propagate import propagate
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def data():

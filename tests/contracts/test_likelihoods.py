@@ -204,6 +204,7 @@ def test_every_likelihood_has_a_row():
     assert set(LIKELIHOODS) == final_subclasses(AbstractLikelihood)
 
 
+@pytest.mark.slow
 @every_likelihood
 def test_integrals_agree_with_a_million_draws(kind, key):
     """4 standard errors: with about 140 comparisons a right formula fails with probability 0.01, were the key free."""
@@ -337,4 +338,4 @@ def test_class_probabilities_add_up_to_one(kind):
         np.testing.assert_allclose(np.sum(probabilities, axis=-1), 1.0, atol=1e-12)
         labels = jnp.broadcast_to(y, (*probabilities.shape[:-1], 1)).astype(int)
         chosen = jnp.log(jnp.take_along_axis(probabilities, labels, axis=-1))[..., 0]
-        np.testing.assert_allclose(log_prob, chosen, rtol=1e-12) @ pytest.mark.slow
+        np.testing.assert_allclose(log_prob, chosen, rtol=1e-12)

@@ -82,6 +82,7 @@ def test_several_outputs_are_the_sum_of_single_ones(rng):
         np.testing.assert_allclose(together, alone, rtol=1e-11)
 
 
+@pytest.mark.slow
 def test_noise_and_kernels_of_their_own_per_output(rng):
     data, x_new = _data(rng, P=2), jnp.asarray(rng.uniform(-2, 2, size=(5, 2)))
     z = jnp.asarray(rng.uniform(-2, 2, size=(7, 2)))
@@ -156,6 +157,7 @@ def test_the_bound_never_exceeds_the_evidence():
         assert float(collapsed_bound(model, data).total) <= float(log_evidence(model, data).total) + 1e-9
 
 
+@pytest.mark.slow
 def test_chunks_change_nothing(rng):
     data = _data(rng, N=53, P=2)
     model = _model(RBF(jnp.asarray([0.6, 1.2])), 0.05, rng.uniform(-2, 2, size=(8, 2)), P=2)

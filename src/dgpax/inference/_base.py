@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax.lax import stop_gradient
 
-from ..data import Dataset
+from ..data import Dataset, minibatch
 from ..model import DeepGP
 from ..objectives import AbstractTerms
 from ..parameters import combine, log_prior, partition
@@ -89,6 +89,12 @@ class Problem(eqx.Module):
     def free(self) -> PyTree:
         """1 for every trained number that may move, 0 for those that are held."""
         return jax.tree.map(lambda leaf, held: jnp.where(held, 0.0, jnp.ones_like(leaf)), self.trainable(), self.held)
+
+    def on_batch(self, key: RandomKey, step: Int[Array, ""], size: int | None) -> "Problem":
+        """The problem on the minibatch of this step; on all rows if size is None."""
+        if size is None:
+            return self
+        return eqx.tree_at(lambda problem: problem.data, self, minibatch(self.data, key, step, size))
 
     def loss(self, trainable: PyTree, key: RandomKey) -> tuple[Float[Array, ""], AbstractTerms]:
         """Minus the objective and the log hyper-priors; its gradient is zero where values are held."""

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import jax.random as jr
 import optax
 
-from ..data import minibatch
 from ..errors import InputError
 from ..typing import Array, Float, PyTree
 from ._base import AbstractEngine, Info, norm
@@ -42,9 +41,7 @@ class Gradient(AbstractEngine):
 
     def step(self, problem, state, key, step):
         key_rows, key_noise = jr.split(key)
-        if self.batch_size is not None:
-            batch = minibatch(problem.data, key_rows, step, self.batch_size)
-            problem = eqx.tree_at(lambda p: p.data, problem, batch)
+        problem = problem.on_batch(key_rows, step, self.batch_size)
         key_loss = jr.fold_in(key_noise, step)
         (loss, terms), gradient = jax.value_and_grad(problem.loss, has_aux=True)(state.trainable, key_loss)
         updates, optimiser = self.optimiser.update(gradient, state.optimiser, state.trainable)

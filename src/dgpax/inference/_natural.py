@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import jax.random as jr
 import optax
 
-from ..data import minibatch
 from ..errors import InputError, InputTypeError
 from ..parameters import partition
 from ..posteriors import MeanField
@@ -51,9 +50,7 @@ class NaturalGradient(AbstractEngine):
 
     def step(self, problem, state, key, step):
         key_rows, key_noise = jr.split(key)
-        if self.batch_size is not None:
-            batch = minibatch(problem.data, key_rows, step, self.batch_size)
-            problem = eqx.tree_at(lambda p: p.data, problem, batch)
+        problem = problem.on_batch(key_rows, step, self.batch_size)
         loss_and_gradient = jax.value_and_grad(problem.loss, has_aux=True)
         (loss, terms), gradient = loss_and_gradient(state.trainable, jr.fold_in(key_noise, step))
         updates, optimiser = self.optimiser.update(gradient.model, state.optimiser, state.trainable.model)
