@@ -17,7 +17,7 @@ from ..typing import Array, Bool, Float, Int, PyTree, RandomKey
 
 
 class Info(NamedTuple):
-    """What a step tells, to look at. `objective` is the value before the step, hyper-priors included."""
+    """What a step tells, to look at. `objective` includes the hyper-priors."""
 
     objective: Float[Array, ""]
     gradient_norm: Float[Array, ""]

@@ -34,7 +34,7 @@ class FitReport:
     constant_columns: tuple[str, ...]
     notes: tuple[str, ...]
     history: np.ndarray = field(repr=False)
-    """The objective before every step that was accepted."""
+    """The objective at every step that was accepted."""
 
     def __str__(self) -> str:
         rows = {name: value for name, value in asdict(self).items() if name not in ("history", "notes")}
