@@ -60,6 +60,7 @@ def test_frozen_parameters_stay(data):
     assert not _same(fitted.model.likelihood, model.likelihood)
 
 
+@pytest.mark.slow
 def test_inducing_points_are_trained_only_if_asked(data):
     free, held = (dgpax.sparse_gp_regression(data, 5, train_points=train) for train in (True, False))
     assert not _same(dgpax.fit(free, data, "sparse", engine=FAST).model.layers[0].inducing, free.layers[0].inducing)
@@ -205,6 +206,7 @@ def test_the_progress_bar_shows_the_objective(data, capsys):
     assert "objective" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_float32_data_gives_a_float32_model(data):
     single = dgpax.dataset(np.asarray(data.x, np.float32), np.asarray(data.y, np.float32))
     for inference in ("exact", "sparse"):
@@ -232,6 +234,7 @@ def test_errors_say_what_to_do(call, error, words, data):
         call(data)
 
 
+@pytest.mark.slow
 def test_chunked_inference_is_the_same_fit(data):
     model = dgpax.sparse_gp_regression(data, 5)
     whole = dgpax.fit(model, data, "sparse", engine=LBFGS(max_steps=10))

@@ -18,6 +18,8 @@ from dgpax.likelihoods import GaussianNoise
 from dgpax.objectives import collapsed_bound
 from dgpax.parameters import cast, fixed
 
+pytestmark = pytest.mark.slow
+
 LENGTHSCALES, VARIANCE = np.array([0.7, 1.3]), 1.8
 KERNEL = RBF(LENGTHSCALES, VARIANCE)
 

@@ -37,6 +37,8 @@ from dgpax.likelihoods import (
 from dgpax.likelihoods._normal import log_ndtr
 from dgpax.parameters import cast, find, fixed
 
+pytestmark = pytest.mark.slow
+
 EDGES = np.array([-0.8, 0.1, 0.9])
 REAL = np.linspace(-3.0, 4.0, 7)
 BINARY = np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0])

@@ -51,6 +51,7 @@ def test_slightly_indefinite_matrices_are_repaired(rng):
     assert bool(result.success) and 1e-9 <= float(result.jitter) < 1e-6
 
 
+@pytest.mark.slow
 def test_derivatives_to_second_order(rng):
     K = _spd(rng, 4)
     check_grads(

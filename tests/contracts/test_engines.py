@@ -78,6 +78,7 @@ def test_minibatches_reach_the_objective_with_the_right_scale(problem, key):
     np.testing.assert_allclose(mean, float(jnp.sum(data.y**2)), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_more_restarts_are_never_worse(problem):
     def best(restarts):
         engine = LBFGS(max_steps=15, restarts=restarts)
