@@ -11,6 +11,7 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
+from threadpoolctl import threadpool_limits
 
 from . import __version__, architectures, data, metrics, plot
 from .errors import DgpaxError, DgpaxWarning
@@ -46,7 +47,8 @@ def fit_command(
         model = architectures.sparse_gp_regression(train, num_inducing, seed=seed)
     else:
         model = architectures.gp_regression(train)
-    fitted = fit(model, train, inference, seed=seed)
+    with threadpool_limits(limits=1, user_api="blas"):  # OpenBLAS's threads get in the way of XLA's at this size
+        fitted = fit(model, train, inference, seed=seed)
     prediction = predict(fitted, test.x)
     console.print(table(fitted.model))
     console.print(str(fitted.report))
