@@ -84,10 +84,6 @@ class Poisoned(AbstractMethod):
     always: bool = eqx.field(static=True, default=False)
 
     @property
-    def deterministic(self):
-        return True
-
-    @property
     def warm_up(self):
         return ()
 

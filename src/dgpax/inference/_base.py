@@ -35,11 +35,6 @@ class AbstractMethod(eqx.Module):
 
     @property
     @abc.abstractmethod
-    def deterministic(self) -> bool:
-        """Whether the objective is the same number for every key."""
-
-    @property
-    @abc.abstractmethod
     def warm_up(self) -> tuple[str, ...]:
         """Paths of parameters that are held fixed until the others have been trained once; often none."""
 

@@ -19,10 +19,6 @@ class Exact(AbstractMethod):
     """Exact GP regression by the log evidence: O(N³)."""
 
     @property
-    def deterministic(self):
-        return True
-
-    @property
     def warm_up(self):
         return ()
 
@@ -43,10 +39,6 @@ class Sparse(AbstractMethod):
     """Sparse GP regression by the collapsed bound [Titsias 2009]: O(N·M²), in chunks of rows if asked."""
 
     chunk_rows: int | None = eqx.field(static=True, default=None)
-
-    @property
-    def deterministic(self):
-        return True
 
     @property
     def warm_up(self):

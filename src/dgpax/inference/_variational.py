@@ -36,10 +36,6 @@ class Variational(AbstractMethod):
             raise InputError(f"Variational(num_samples=...) must be at least 1; got {self.num_samples}.")
 
     @property
-    def deterministic(self):
-        return False
-
-    @property
     def warm_up(self):
         return ()
 
