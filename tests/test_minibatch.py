@@ -20,13 +20,6 @@ from dgpax.errors import InputError
 
 X = np.array([[0.5, 1.0, -2.0], [1.5, 3.0, 0.25], [-1.0, 0.0, 7.0], [2.0, 4.0, 1.0]])
 Y = np.array([1.0, -1.0, 0.5, 2.0])
-NAN, INF = np.nan, np.inf
-
-
-def with_entry(array: np.ndarray, index: tuple[int, ...], value: float) -> np.ndarray:
-    changed = array.copy()
-    changed[index] = value
-    return changed
 
 
 @partial(jax.jit, static_argnums=(2, 3))

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import dgpax.data as dd
 
 X = np.array([[0.5, 1.0, -2.0], [1.5, 3.0, 0.25], [-1.0, 0.0, 7.0], [2.0, 4.0, 1.0]])
-NAN, INF = np.nan, np.inf
+NAN = np.nan
 
 
 def with_entry(array: np.ndarray, index: tuple[int, ...], value: float) -> np.ndarray:
