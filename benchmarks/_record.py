@@ -37,13 +37,18 @@ def write(
     seconds: float,
     peers: Mapping[str, Mapping[str, str]],
     folder: Path = RESULTS,
+    part: str | None = None,
 ) -> Path:
-    """Write `<benchmark>-<yyyy-mm-dd>-<commit>.json`; `peers` maps a rival's name to the versions that it ran with."""
+    """Write `<benchmark>-<yyyy-mm-dd>-<commit>.json`; `peers` maps a rival's name to the versions that it ran with.
+
+    `part` names a run that measures some of a benchmark's rows, and stands in the file's name too.
+    """
     commit, dirty = _commit()
     now = datetime.now(UTC)
     content = {
         "schema": SCHEMA,
         "benchmark": benchmark,
+        **({} if part is None else {"part": part}),
         "command": command,
         "commit": commit,
         "dirty": dirty,
@@ -59,7 +64,7 @@ def write(
         "records": [{name: _finite(value) for name, value in record.items()} for record in records],
     }
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{benchmark}-{now:%Y-%m-%d}-{commit[:7]}.json"
+    path = folder / f"{benchmark if part is None else f'{benchmark}-{part}'}-{now:%Y-%m-%d}-{commit[:7]}.json"
     path.write_text(json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
     return path
 

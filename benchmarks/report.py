@@ -20,13 +20,13 @@ Numbers are means over the splits, with standard errors where there are several.
 
 
 def newest(folder: Path = RESULTS) -> dict[Path, dict[str, Any]]:
-    """The latest result file of every benchmark, with its content, in the order of the benchmarks' names."""
+    """The latest result file of every benchmark, or of every part of it, in the order of their names."""
     latest: dict[str, tuple[Path, dict[str, Any]]] = {}
     for path in sorted(folder.glob("*.json")):
         content = json.loads(path.read_text("utf-8"))
         if content["schema"] != SCHEMA:
             raise ValueError(f"{path.name} has schema {content['schema']}; this script reads {SCHEMA}. Run it again.")
-        name = content["benchmark"]
+        name = f"{content['benchmark']} {content.get('part', '')}"
         if name not in latest or content["date"] >= latest[name][1]["date"]:
             latest[name] = path, content
     return {path: content for _, (path, content) in sorted(latest.items())}
@@ -34,18 +34,25 @@ def newest(folder: Path = RESULTS) -> dict[Path, dict[str, Any]]:
 
 def render(folder: Path = RESULTS) -> str:
     """The page, from the result files in a folder."""
-    sections = [section(path, content) for path, content in newest(folder).items()]
+    files = newest(folder)
+    names = dict.fromkeys(content["benchmark"] for content in files.values())
+    sections = [
+        section(name, {path: content for path, content in files.items() if content["benchmark"] == name})
+        for name in names
+    ]
     return "\n".join([INTRODUCTION, *(sections or ["There are no results yet.\n"])])
 
 
-def section(path: Path, content: dict[str, Any]) -> str:
+def section(name: str, files: dict[Path, dict[str, Any]]) -> str:
     """A benchmark's title and introduction, and its tables, each with the line that says where it comes from."""
-    benchmark = importlib.import_module(f"benchmarks.{content['benchmark']}")
+    benchmark = importlib.import_module(f"benchmarks.{name}")
     parts = [f"## {benchmark.TITLE}", benchmark.INTRODUCTION]
     for table in benchmark.TABLES:
-        text = markdown(table, content["records"])
-        if text is not None:
-            parts += [f"### {table.title}", text, origin(path, content)]
+        texts = {path: markdown(table, content["records"]) for path, content in files.items()}
+        if any(texts.values()):
+            parts.append(f"### {table.title}")
+        for path, text in texts.items():
+            parts += [] if text is None else [text, origin(path, files[path])]
     return "\n\n".join(parts) + "\n"
 
 

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))  # benchmarks isn't installed
 
-from benchmarks import _record, _tables, regression, report  # noqa: E402
+from benchmarks import _record, _tables, regression, report, steps  # noqa: E402
 
 FIT = {"kind": "fit", "dataset": "energy", "model": "exact", "library": "dgpax", "split": 0, "rmse": 0.5}
 FIT |= {"log_likelihood": -0.7, "objective": 10.0, "steps": 3, "converged": True}
@@ -142,3 +142,39 @@ def test_gpflow_agrees(tmp_path):
     assert all(record[q] < 1e-6 for record in agreement for q in regression.QUANTITIES)
     assert content["peers"]["GPflow"]["gpflow"].startswith("2.")
     assert [record["kind"] for record in content["records"]].count("speed") == 2
+
+
+def test_growth_is_a_power():
+    cases = [("rows", 1000, 2, 3.0), ("rows", 4000, 2, 6.0), ("layers", 1000, 2, 3.0), ("layers", 1000, 4, 6.0)]
+    records = [
+        {"kind": "growth", "case": case, "rows": rows, "layers": layers, "milliseconds": milliseconds}
+        for case, rows, layers, milliseconds in cases
+    ]
+    found = {record["case"]: record["exponent"] for record in steps.exponents(records)}
+    assert found == pytest.approx({"layers": 1.0, "rows": 0.5})
+
+
+def test_steps_are_compared_on_the_same_device_only():
+    def step(library, device, milliseconds):
+        return {"kind": "step", "case": "large", "library": library, "device": device, "milliseconds": milliseconds}
+
+    records = [step("dgpax", "gpu", 2.0), step("GPflux", "cpu", 9.0), step("GPyTorch", "gpu", 5.0)]
+    mixed = records[0] | {"case": "large, mixed", "milliseconds": 1.0}
+    cases = [*steps.CASES["large"], *steps.CASES["mixed"]]
+    found = {(r["case"], r["library"]): r["ratio"] for r in steps.ratios(cases, [*records, mixed])}
+    assert found == {("large", "GPyTorch"): 2.5, ("large, mixed", "GPyTorch"): 5.0}
+
+
+@pytest.mark.slow
+def test_libraries_take_the_same_steps(tmp_path):
+    """With dgpax and those peers whose interpreters the environment names."""
+    path = steps.main(["--quick", "--cases", "small", "--rounds", "1", "--results", str(tmp_path)])
+    assert path is not None
+    records = [record for record in json.loads(path.read_text("utf-8"))["records"] if record["kind"] == "step"]
+    assert records[0]["library"] == "dgpax"
+    for record in records:
+        assert 0 < record["fastest"] <= record["milliseconds"]
+        assert record["elbo_start"] == pytest.approx(records[0]["elbo_start"], rel=1e-6)
+        assert record["elbo_end"] == pytest.approx(records[0]["elbo_end"], rel=0.05)
+        assert record["elbo_end"] > record["elbo_start"]
+    assert "| small | 50 | 2 | dgpax |" in report.render(tmp_path)

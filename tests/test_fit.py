@@ -90,6 +90,9 @@ class Poisoned(AbstractMethod):
     def target(self, model, data):
         return model
 
+    def prepare(self, target, data):
+        return data
+
     def objective(self, target, data, key):
         terms = log_evidence(target, data)
         draw = jax.random.uniform(key)

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from reference.interdomain import Matern
 
-from dgpax import DeepGP, GPLayer
+from dgpax import DeepGP, GPLayer, fit
 from dgpax.covariances import Kuf, Kuu
 from dgpax.data import Dataset
 from dgpax.errors import InputError, MissingRuleError
 from dgpax.inducing import AdditiveFourier, Fourier, Points, ProductFourier
+from dgpax.inference import LBFGS, Gradient, Sparse
 from dgpax.kernels import RBF, Matern12, Matern32, Matern52
 from dgpax.likelihoods import GaussianNoise
 from dgpax.linalg import Kronecker, LowRankPlusDiagonal
@@ -211,3 +212,28 @@ def test_bad_intervals_are_refused(rng):
             attempt()
     with pytest.raises(MissingRuleError, match="Fourier, Matern32"):
         Kuu(Fourier(0, 1, 2), RBF())
+
+
+def test_fit_reads_the_rows_once_and_finds_the_same_model(rng):
+    """The steps see sums only; the result is that of the bound that reads the data in every step."""
+    data = regression(rng, P=2)
+    model = model_of(Matern32(0.5), Fourier.covering(data.x, 6), P=2)
+    method, engine = Sparse(), LBFGS(max_steps=40, steps_per_call=10)
+    assert isinstance(method.prepare(model, data), FourierStatistics)
+    fitted = fit(model, data, method, engine=engine)
+    np.testing.assert_allclose(fitted.report.objective_end, bound_of(fitted.model, data), rtol=1e-9)
+    value, slopes = reading_the_data(fitted.model, data)
+    assert value > float(bound_of(model, data)) + 1
+    assert all(float(jnp.max(jnp.abs(slope))) < 0.02 for slope in jax.tree.leaves(slopes))
+    np.testing.assert_allclose(
+        fitted.posterior.blocks[0].mean.value, optimal_posterior(fitted.model, data).blocks[0].mean.value, atol=1e-8
+    )
+
+
+def test_fit_reads_the_rows_where_sums_are_not_enough(rng):
+    data, engine = regression(rng), Gradient(max_steps=1, batch_size=5)
+    inducing = Fourier.covering(data.x, 3)
+    trained = DeepGP(GPLayer(Matern32(), mean=Constant(0.0), inducing=inducing), GaussianNoise(0.1))
+    assert Sparse().prepare(trained, data) is data
+    with pytest.raises(InputError, match=r"sums over all rows.*batch_size=None"):
+        fit(model_of(Matern32(), inducing), data, "sparse", engine=engine)

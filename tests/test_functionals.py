@@ -194,3 +194,19 @@ def test_bad_functionals_are_refused(rng):
     for message, attempt in refused.items():
         with pytest.raises(InputError, match=message):
             attempt()
+
+
+@pytest.mark.parametrize("kernel", [dk.RBF(LENGTHSCALES, VARIANCE), dk.Matern52(0.8, 1.5)], ids=["rbf", "matern52"])
+def test_derivative_covariances_agree_with_nested_automatic_differentiation(kernel, rng):
+    """∂k(z, x)/∂z_c and ∂²k(z, z')/∂z_c∂z'_c', entry by entry from the kernel as a function of two points."""
+
+    def k(a, b):
+        return kernel.cross(a[None], b[None])[0, 0]
+
+    z, x, column = jnp.asarray(rng.normal(size=(3, 2))), jnp.asarray(rng.normal(size=(4, 2))), (1, 0, 1)
+    first, second = jax.jit(jax.jacrev(k)), jax.jit(jax.jacfwd(jax.jacrev(k), argnums=1))
+    inducing = Derivatives(z, column)
+    expected = [[first(z[i], x[j])[column[i]] for j in range(4)] for i in range(3)]
+    np.testing.assert_allclose(Kuf(inducing, kernel, x[None])[0], expected, atol=1e-12)
+    expected = [[second(z[i], z[j])[column[i], column[j]] for j in range(3)] for i in range(3)]
+    np.testing.assert_allclose(Kuu(inducing, kernel).to_dense()[0], expected, atol=1e-12)

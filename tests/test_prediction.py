@@ -17,7 +17,7 @@ from dgpax.kernels import RBF
 from dgpax.likelihoods import BernoulliProbit, GaussianNoise, RobustMax
 from dgpax.means import Identity
 from dgpax.prediction import _predict, class_probabilities, log_density, predict_moments
-from dgpax.propagate import propagate
+from dgpax.propagate import draw_noise, propagate
 
 pytestmark = pytest.mark.slow
 
@@ -95,7 +95,7 @@ def test_an_inner_layer_without_variance_changes_nothing(data):
     q = dgpax.posteriors.MeanField.at_prior((inner, last))
     shallow = dgpax.posteriors.MeanField(q.blocks[1:])
     x = dgpax.data.standardise(data).inputs(data.x)
-    a = propagate((inner, last), q, x, q.begin((inner, last)), key=jr.key(0))
+    a = propagate((inner, last), q, x, q.begin((inner, last)), draw_noise((inner, last), jr.key(0), 1, len(x), x.dtype))
     b = propagate((last,), shallow, x, shallow.begin((last,)))
     np.testing.assert_allclose(a.mean, b.mean, atol=1e-6)
     np.testing.assert_allclose(a.variance, b.variance, atol=1e-6)

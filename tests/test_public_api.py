@@ -7,12 +7,13 @@ import types
 import dgpax
 
 PUBLIC = {
-    "DeepGP", "Dataset", "Fit", "GPLayer", "covariances", "data", "dataset", "distributions", "fit", "freeze",
-    "gp_regression", "inducing", "inference", "kernels", "layers", "likelihoods", "linalg", "load", "means", "metrics",
+    "DeepGP", "Dataset", "Fit", "GPLayer", "covariances", "data", "dataset", "deep_gp", "distributions", "dsvi",
+    "expectations", "fit", "fit_many", "freeze", "gp_regression", "inducing", "inference", "kernels", "layers",
+    "likelihoods", "linalg", "load", "means", "metrics",
     "objectives", "parameters", "plot", "posteriors", "predict", "predict_jointly", "predict_latent", "prediction",
     "sparse_gp_regression", "table", "unfreeze",
 }  # fmt: skip
-INTERNAL_MODULES = {"architectures", "cli", "conditional", "errors", "model", "propagate", "typing"}
+INTERNAL_MODULES = {"architectures", "cli", "conditional", "errors", "model", "propagate", "typing", "uncertain"}
 
 
 def test_public_names():

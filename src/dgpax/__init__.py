@@ -10,6 +10,7 @@ if "JAX_ENABLE_X64" not in _os.environ:  # float64 is the default of dgpax; set 
 from . import covariances as covariances
 from . import data as data
 from . import distributions as distributions
+from . import expectations as expectations
 from . import inducing as inducing
 from . import inference as inference
 from . import kernels as kernels
@@ -23,6 +24,8 @@ from . import parameters as parameters
 from . import plot as plot
 from . import posteriors as posteriors
 from . import prediction as prediction
+from .architectures import deep_gp as deep_gp
+from .architectures import dsvi as dsvi
 from .architectures import gp_regression as gp_regression
 from .architectures import sparse_gp_regression as sparse_gp_regression
 from .data import Dataset as Dataset
@@ -30,6 +33,7 @@ from .data import dataset as dataset
 from .data import load as load
 from .inference import Fit as Fit
 from .inference import fit as fit
+from .inference import fit_many as fit_many
 from .layers import GPLayer as GPLayer
 from .model import DeepGP as DeepGP
 from .parameters import freeze as freeze

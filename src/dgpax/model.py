@@ -7,7 +7,7 @@ import equinox as eqx
 from .data import Dataset, Scaling
 from .distributions import AbstractDistribution, AbstractJointGaussian, Affine
 from .errors import InputError
-from .layers import GPLayer
+from .layers import AbstractLayer
 from .likelihoods import AbstractLikelihood
 from .parameters import table
 from .typing import Array, Float
@@ -20,7 +20,7 @@ class DeepGP(eqx.Module):
     `scaling` turns raw inputs into these and predictions back, and None means that raw units are the model's.
     """
 
-    layers: tuple[GPLayer, ...]
+    layers: tuple[AbstractLayer, ...]
     likelihood: AbstractLikelihood
     scaling: Scaling | None = None
 

@@ -17,6 +17,7 @@ from dgpax.inducing import (
     Multiscale,
     OutputPairs,
     OutputPoints,
+    Patches,
     Points,
     ProductFourier,
 )
@@ -26,6 +27,8 @@ from dgpax.kernels import (
     AbstractKernel,
     AbstractMultiOutputKernel,
     ActiveDimensions,
+    Convolutional,
+    ImageToImage,
     Matern12,
     Matern32,
     Matern52,
@@ -57,6 +60,9 @@ PAIRS = {
     (OutputPairs, LMC): lambda: (OutputPairs(GRID, jnp.asarray([0, 2, 1, 0])), MIXED),
     (OutputPairs, AbstractMultiOutputKernel): lambda: (OutputPairs(GRID, jnp.asarray([0, 1, 1, 0])), SMOOTHED),
     (Points, ProcessConvolution): lambda: (Points(GRID), SMOOTHED),
+    (Patches, AbstractKernel): lambda: (Patches(GRID), RBF(0.7)),
+    (Patches, Convolutional): lambda: (Patches(GRID[:, :1]), Convolutional(RBF(0.7), (1, 2), (1, 1), weights=0.8)),
+    (Patches, ImageToImage): lambda: (Patches(GRID[:, :1]), ImageToImage(RBF(0.7), (1, 2), (1, 1), 3)),
 }
 
 
@@ -69,8 +75,10 @@ def test_schur_complement(pair, rng):
     inducing, kernel = PAIRS[pair]()
     x = jnp.asarray(rng.uniform(-1, 1, size=(6, 1 if pair[0] is Fourier else 2)))
     uu, uf = Kuu(inducing, kernel), Kuf(inducing, kernel, x[None])
-    assert uf.shape[-2:] == (inducing.num_inducing, 6) and uu.size == inducing.num_inducing
-    for dense, cross, gram in _independent_parts(uu.to_dense(), uf, processes(inducing, kernel), x[None]):
+    behind = processes(inducing, kernel)
+    rows = behind.rows(x[None])
+    assert uf.shape[-2:] == (inducing.num_inducing, rows.shape[-2]) and uu.size == inducing.num_inducing
+    for dense, cross, gram in _independent_parts(uu.to_dense(), uf, behind, rows):
         joint = np.block([[dense, cross], [cross.T, gram]])
         assert np.linalg.eigvalsh(joint).min() > -1e-10
 

@@ -54,6 +54,7 @@ KERNELS = {
     dk.ActiveDimensions: lambda v, l: dk.ActiveDimensions(dk.Linear(l[..., 1:2]), (1,)),
     dk.Observed: lambda v, l: dk.Observed(dk.RBF(l, v), l.shape[-1]),
     dk.Warped: lambda v, l: dk.Warped(dk.Linear(l[..., :1]), with_squares),
+    dk.Convolutional: lambda v, l: dk.Convolutional(dk.RBF(l[..., :1], v), (1, l.shape[-1]), (1, 1)),
 }
 STACKED = {dk.Separate}  # with an axis of processes of their own; see tests/test_multioutput.py
 VARIANCES, LENGTHSCALES = np.array([1.3, 0.6]), np.array([[0.8, 1.1], [1.4, 0.5]])

@@ -51,3 +51,23 @@ def sparse_prediction(K_mm, K_mn, K_ms, K_ss, y, noise_variance: float) -> tuple
     mean, covariance = optimal_inducing_outputs(K_mm, K_mn, y, noise_variance)
     projection = np.linalg.solve(K_mm, K_ms)
     return projection.T @ mean, K_ss - K_ms.T @ projection + projection.T @ covariance @ projection
+
+
+def dense_gp_marginal(x, z, lengthscale, variance, whitened_mean, whitened_root):
+    """Mean and variance of q(f(x)) and KL(q(u) || p(u)) of a sparse GP with an RBF kernel, by explicit inverses.
+
+    q(u) = N(L m, L R Rᵀ Lᵀ) with LLᵀ = Kuu [DSVI, eqs. 7-8].
+    """
+
+    def k(a, b):
+        return variance * np.exp(-0.5 * np.sum((a[:, None] - b[None]) ** 2, axis=-1) / lengthscale**2)
+
+    Kuu, Kuf = k(z, z), k(z, x)
+    L = np.linalg.cholesky(Kuu)
+    m, S = L @ whitened_mean, L @ whitened_root @ whitened_root.T @ L.T
+    alpha = np.linalg.solve(Kuu, Kuf)
+    mean = alpha.T @ m
+    spread = variance - np.sum(Kuf * alpha, axis=0) + np.sum(alpha * (S @ alpha), axis=0)
+    log_determinants = np.linalg.slogdet(Kuu)[1] - np.linalg.slogdet(S)[1]
+    kl = 0.5 * (np.trace(np.linalg.solve(Kuu, S)) + m @ np.linalg.solve(Kuu, m) - len(z) + log_determinants)
+    return mean, spread, kl

@@ -4,7 +4,10 @@ from . import _fourier as _fourier
 from . import _functionals as _functionals
 from . import _multioutput as _multioutput
 from . import _multiscale as _multiscale
+from . import _patches as _patches
+from ._fourier import refuse_uncovered as refuse_uncovered
 from ._processes import IndependentProcesses as IndependentProcesses
+from ._processes import PatchProcesses as PatchProcesses
 from ._processes import Processes as Processes
 from ._processes import SharedProcesses as SharedProcesses
 from ._processes import processes as processes

@@ -13,18 +13,31 @@ This is [Hensman, Durrande & Solin 2018, sec. 3.4] with all terms positive, also
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from ..errors import InputError
-from ..inducing import AdditiveFourier, Fourier, ProductFourier
-from ..kernels import AbstractStationary, ActiveDimensions, Matern12, Matern32, Matern52, Product, Sum
+from ..inducing import AbstractInducing, AdditiveFourier, Fourier, ProductFourier
+from ..kernels import (
+    LMC,
+    AbstractKernel,
+    AbstractMultiOutputKernel,
+    AbstractStationary,
+    ActiveDimensions,
+    Matern12,
+    Matern32,
+    Matern52,
+    Product,
+    Sum,
+)
 from ..linalg import Kronecker, LowRankPlusDiagonal, matmul
 from ..typing import Array, Float
 from ._rules import Kuf, Kuu
+
+AnyKernel = AbstractKernel | AbstractMultiOutputKernel
 
 
 class _Order(NamedTuple):
@@ -173,3 +186,26 @@ def _stack(num_processes: int, parts: Sequence[Float[Array, "*b _ _ _"]]) -> Flo
     """Along the axis of features, each part for all processes."""
     shapes = [(*part.shape[:-3], num_processes, *part.shape[-2:]) for part in parts]
     return jnp.concatenate([jnp.broadcast_to(part, shape) for part, shape in zip(parts, shapes, strict=True)], axis=-2)
+
+
+def refuse_uncovered(inducing: AbstractInducing | None, kernel: AnyKernel, x: Float[Array, "N D"]) -> None:
+    """An error if inputs lie outside the interval of Fourier features, where these are not waves any more."""
+    for part, column in _intervals(inducing, kernel):
+        low, high = float(np.min(x[:, column])), float(np.max(x[:, column]))
+        if low < part.low or high > part.high:
+            raise InputError(
+                f"The Fourier interval [{part.low:g}, {part.high:g}] doesn't cover input column {column}, which goes "
+                f"from {low:g} to {high:g} in the model's units. Widen it, best by some length scales, or use "
+                "Fourier.covering(x, ...)."
+            )
+
+
+def _intervals(inducing: AbstractInducing | None, kernel: AnyKernel) -> Iterator[tuple[Fourier, int]]:
+    """The Fourier features of each input column."""
+    if isinstance(kernel, LMC):
+        yield from _intervals(inducing, kernel.latent)
+    elif isinstance(inducing, Fourier):
+        yield inducing, kernel.dimensions[0] if isinstance(kernel, ActiveDimensions) else 0
+    elif isinstance(inducing, AdditiveFourier | ProductFourier) and isinstance(kernel, Sum | Product):
+        for part, term in _pairs(inducing, kernel):
+            yield from _intervals(part, term)

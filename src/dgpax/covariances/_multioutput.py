@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from ..inducing import AbstractInducing, OutputPairs, OutputPoints, Points
 from ..kernels import LMC, AbstractMultiOutputKernel, ProcessConvolution
-from ..linalg import Dense
+from ..linalg import Dense, einsum
 from ..typing import Array, Float
 from ._rules import Kuf, Kuu
 
@@ -37,6 +37,19 @@ def _(inducing: OutputPoints, kernel: AbstractMultiOutputKernel, x: Float[Array,
 
 
 @Kuu.register(OutputPairs, LMC)
+def _(inducing: OutputPairs, kernel: LMC) -> Dense:
+    """Σ_l W_pl W_ql k_l(z, z') for the pairs' own outputs p, q only: L·M² [FRAMEWORK, eq. 47]."""
+    z, own = inducing.locations.value[None], kernel.mixing.value[inducing.outputs]
+    return Dense(einsum("ml,nl,lmn->mn", own, own, kernel.latent_cross(z, z))[None])
+
+
+@Kuf.register(OutputPairs, LMC)
+def _(inducing: OutputPairs, kernel: LMC, x: Float[Array, "*b 1 N D"]) -> Float[Array, "*b P M N"]:
+    W = kernel.mixing.value
+    latent = kernel.latent_cross(inducing.locations.value[None], x)
+    return einsum("pl,ml,...lmn->...pmn", W, W[inducing.outputs], latent)
+
+
 @Kuu.register(OutputPairs, AbstractMultiOutputKernel)
 def _(inducing: OutputPairs, kernel: AbstractMultiOutputKernel) -> Dense:
     z, outputs = inducing.locations.value[None], inducing.outputs
@@ -45,7 +58,6 @@ def _(inducing: OutputPairs, kernel: AbstractMultiOutputKernel) -> Dense:
     return Dense(every[outputs[:, None], rows[:, None], outputs[None, :], rows[None, :]][None])
 
 
-@Kuf.register(OutputPairs, LMC)
 @Kuf.register(OutputPairs, AbstractMultiOutputKernel)
 def _(inducing: OutputPairs, kernel: AbstractMultiOutputKernel, x: Float[Array, "*b 1 N D"]):
     every = kernel.cross(x, inducing.locations.value[None])

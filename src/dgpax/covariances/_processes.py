@@ -5,7 +5,7 @@ from __future__ import annotations
 import equinox as eqx
 
 from ..inducing import AbstractInducing, OutputPairs, OutputPoints, Points
-from ..kernels import LMC, AbstractKernel, AbstractMultiOutputKernel, ProcessConvolution
+from ..kernels import LMC, AbstractKernel, AbstractMultiOutputKernel, PatchGrid, ProcessConvolution
 from ..typing import Array, Float
 from ._table import RuleTable
 
@@ -20,6 +20,10 @@ class IndependentProcesses(eqx.Module):
         """How many independent sets of inducing outputs there are."""
         return num_outputs if self.mixing is None else self.mixing.shape[1]
 
+    def rows(self, x: Float[Array, "*b N D"]) -> Float[Array, "*b N D"]:
+        """The rows at which the kernel is evaluated."""
+        return x
+
 
 class SharedProcesses(eqx.Module):
     """Outputs that all depend on one set of inducing variables."""
@@ -30,8 +34,32 @@ class SharedProcesses(eqx.Module):
         """One set, whatever the number of outputs."""
         return 1
 
+    def rows(self, x: Float[Array, "*b N D"]) -> Float[Array, "*b N D"]:
+        """The rows at which the kernel is evaluated."""
+        return x
 
-Processes = IndependentProcesses | SharedProcesses
+
+class PatchProcesses(eqx.Module):
+    """Independent processes of patches, one per channel; their values at all patches of an image are its outputs."""
+
+    kernel: AbstractKernel
+    grid: PatchGrid
+    num_channels: int = eqx.field(static=True)
+
+    def num_blocks(self, num_outputs: int) -> int:
+        """One set per channel."""
+        return self.num_channels
+
+    def rows(self, x: Float[Array, "*b N D"]) -> Float[Array, "*b rows d"]:
+        """The patches of all images, one after the other."""
+        return self.grid.rows(x)
+
+    def images(self, values: Float[Array, "*b rows C"]) -> Float[Array, "*b N P"]:
+        """Values at `rows`, an image per row."""
+        return values.reshape(*values.shape[:-2], -1, self.grid.num_patches * self.num_channels)
+
+
+Processes = IndependentProcesses | SharedProcesses | PatchProcesses
 processes = RuleTable(
     "processes", "The processes behind the outputs, for this inducing variable and kernel.", "inducing, kernel"
 )

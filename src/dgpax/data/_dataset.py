@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 
 import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
@@ -19,12 +20,14 @@ class Dataset(eqx.Module):
     """Inputs `x`, outputs `y` (NaN: this output is missing) and `scale`, the N/B of minibatch objectives.
 
     Takes arrays that are already checked, so that it can be built inside jit; `dataset` is the constructor that
-    checks. Names are () where the source had none.
+    checks. Names are () where the source had none. `rows` are the row numbers of a minibatch in the data it was drawn
+    from; None means all rows in their order.
     """
 
     x: Float[Array, "N D"]
     y: Float[Array, "N P"]
     scale: Float[Array, ""] | float = 1.0
+    rows: Int[Array, " N"] | None = None
     input_names: tuple[str, ...] = eqx.field(static=True, default=())
     output_names: tuple[str, ...] = eqx.field(static=True, default=())
 
@@ -41,8 +44,12 @@ class Dataset(eqx.Module):
         return self.y.shape[1]
 
     def take(self, rows: Int[Array, " B"]) -> Dataset:
-        """These rows, in this order; names and scale stay."""
-        return dataclasses.replace(self, x=self.x[rows], y=self.y[rows])
+        """These rows, in this order, as a dataset of their own; names and scale stay."""
+        return dataclasses.replace(self, x=self.x[rows], y=self.y[rows], rows=None)
+
+    def row_numbers(self) -> Int[Array, " N"]:
+        """Which rows of the whole data these are."""
+        return jnp.arange(self.num_rows) if self.rows is None else self.rows
 
 
 def dataset(x, y, *, missing: str = "error") -> Dataset:

@@ -26,8 +26,8 @@ def minibatch(data: Dataset, seed_key: RandomKey, step: Int[Array, ""] | int, si
     """
     if size >= data.num_rows:
         return data
-    batch = data.take(batch_indices(seed_key, step, size, data.num_rows))
-    return dataclasses.replace(batch, scale=data.scale * (data.num_rows / size))
+    rows = batch_indices(seed_key, step, size, data.num_rows)
+    return dataclasses.replace(data.take(rows), scale=data.scale * (data.num_rows / size), rows=rows)
 
 
 @partial(jax.jit, static_argnames=("size", "num_rows"))

@@ -13,4 +13,5 @@ from ._kmeans import k_means as k_means
 from ._multiscale import Multiscale as Multiscale
 from ._outputs import OutputPairs as OutputPairs
 from ._outputs import OutputPoints as OutputPoints
+from ._patches import Patches as Patches
 from ._points import Points as Points

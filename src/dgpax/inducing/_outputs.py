@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import equinox as eqx
 import jax.numpy as jnp
+from jax.core import Tracer
 
 from ..errors import InputError
 from ..parameters import AbstractParameter, as_real
@@ -28,6 +29,14 @@ class OutputPoints(AbstractInducing):
     def num_inducing(self) -> int:
         return self.num_outputs * self.locations.shape[0]
 
+    def check_outputs(self, num_outputs: int) -> None:
+        """An error if the layer has another number of outputs."""
+        if self.num_outputs != num_outputs:
+            raise InputError(
+                f"OutputPoints(num_outputs={self.num_outputs}) are in a layer of {num_outputs} outputs. "
+                f"Set num_outputs={num_outputs}."
+            )
+
 
 class OutputPairs(AbstractInducing):
     """u_m = f_{outputs[m]}(z_m): any pairs of a location and an output [FRAMEWORK, eq. 47]."""
@@ -45,3 +54,12 @@ class OutputPairs(AbstractInducing):
     @property
     def num_inducing(self) -> int:
         return self.locations.shape[0]
+
+    def check_outputs(self, num_outputs: int) -> None:
+        """An error if some output isn't one of the layer's."""
+        if isinstance(self.outputs, Tracer) or bool(jnp.all((self.outputs >= 0) & (self.outputs < num_outputs))):
+            return
+        raise InputError(
+            f"OutputPairs(outputs=...) must be from 0 to {num_outputs - 1} in a layer of {num_outputs} outputs; got "
+            f"{int(jnp.min(self.outputs))} to {int(jnp.max(self.outputs))}."
+        )

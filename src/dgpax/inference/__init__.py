@@ -11,9 +11,11 @@ from ._fit import fit as fit
 from ._gradient import Gradient as Gradient
 from ._lbfgs import LBFGS as LBFGS
 from ._loop import Progress as Progress
+from ._many import fit_many as fit_many
 from ._methods import METHODS as METHODS
 from ._methods import as_method as as_method
 from ._natural import NaturalGradient as NaturalGradient
+from ._noisy_inputs import NoisyInputs as NoisyInputs
 from ._report import FitReport as FitReport
 from ._stopping import AbstractStopping as AbstractStopping
 from ._stopping import NeverStop as NeverStop

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax.lax import stop_gradient
 
 from ..data import Dataset, minibatch
+from ..errors import InputError
 from ..model import DeepGP
 from ..objectives import AbstractTerms
 from ..parameters import combine, log_prior, partition
@@ -43,8 +44,12 @@ class AbstractMethod(eqx.Module):
         """What is trained: the model, or the model with a posterior."""
 
     @abc.abstractmethod
-    def objective(self, target: PyTree, data: Dataset, key: RandomKey) -> AbstractTerms:
-        """What is maximised."""
+    def prepare(self, target: PyTree, data: Dataset) -> PyTree:
+        """What the objective reads in every step: the data, or sums over them that hold for all trained values."""
+
+    @abc.abstractmethod
+    def objective(self, target: PyTree, data: PyTree, key: RandomKey) -> AbstractTerms:
+        """What is maximised, on prepared data."""
 
     @abc.abstractmethod
     def finish(self, target: PyTree, data: Dataset) -> tuple[DeepGP, AbstractPosterior]:
@@ -63,10 +68,10 @@ class Problem(eqx.Module):
 
     method: AbstractMethod
     target: PyTree
-    data: Dataset
+    data: PyTree
     held: PyTree
 
-    def __init__(self, method: AbstractMethod, target: PyTree, data: Dataset, held: frozenset[str] = frozenset()):
+    def __init__(self, method: AbstractMethod, target: PyTree, data: PyTree, held: frozenset[str] = frozenset()):
         self.method, self.target, self.data = method, target, data
         self.held = jax.tree_util.tree_map_with_path(
             lambda path, _: jnp.asarray(jax.tree_util.keystr(path).strip(".").removesuffix(".raw") in held),
@@ -89,6 +94,11 @@ class Problem(eqx.Module):
         """The problem on the minibatch of this step; on all rows if size is None."""
         if size is None:
             return self
+        if not isinstance(self.data, Dataset):
+            raise InputError(
+                f"The objective needs sums over all rows ({type(self.data).__name__}), which minibatches don't have; "
+                "its cost doesn't depend on their number anyway. Use batch_size=None."
+            )
         return eqx.tree_at(lambda problem: problem.data, self, minibatch(self.data, key, step, size))
 
     def loss(self, trainable: PyTree, key: RandomKey) -> tuple[Float[Array, ""], AbstractTerms]:

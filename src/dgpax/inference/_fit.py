@@ -6,6 +6,7 @@ import dataclasses
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import equinox as eqx
 import jax
@@ -16,13 +17,16 @@ import numpy as np
 from ..conditional import unclipped_residual
 from ..data import Dataset, constant_columns
 from ..errors import DgpaxWarning, InputError, NumericalError
+from ..layers import AbstractLayer, GPLayer
 from ..model import DeepGP
 from ..parameters import cast, find, freeze, matches
-from ..posteriors import AbstractPosterior
-from ..typing import PyTree, RandomKey
+from ..posteriors import AbstractPosterior, Carry
+from ..propagate import as_gp
+from ..typing import Array, Float, PyTree, RandomKey
 from ._base import AbstractEngine, AbstractMethod, Problem
 from ._loop import Limits, Progress, Run, train
 from ._methods import as_method
+from ._mismatch import explaining_shapes, refuse_mismatch
 from ._progress import progress_bar
 from ._report import FitReport, notes_about
 from ._stopping import AbstractStopping, NeverStop
@@ -61,29 +65,56 @@ def fit(
     """
     method = as_method(inference)
     engine = method.default_engine() if engine is None else engine
-    scaled = _check(model, data)
-    prior = freeze(model) if data.num_rows == 1 else model
-    target = method.target(cast(prior, data.x.dtype), scaled)
-    stages = _stages(target, method.warm_up)
-    run = Run() if stages else Run(stopped_because="there was nothing to train", converged=True)
+    task = Task.of(method, model, data, seed)
+    target, to_do = task.target, stages(task.target, method.warm_up)
+    run = Run() if to_do else Run(stopped_because="there was nothing to train", converged=True)
     started = time.perf_counter()
-    with progress_bar(engine.max_steps * len(stages), progress) as show:
+    shapes = explaining_shapes(method, target, task.prepared)
+    with shapes, progress_bar(engine.max_steps * len(to_do), progress) as show:
         limits = Limits(started, max_seconds, stopping or NeverStop(), callbacks, show)
-        for held in stages:
-            target = train(run, engine, Problem(method, target, scaled, held), jr.key(seed), limits)
+        for held in to_do:
+            target = train(run, engine, Problem(method, target, task.prepared, held), jr.key(seed), limits)
             if run.interrupted or run.gave_up:
                 break
-    fitted_model, posterior, objective, jitter, clipped = _finish(method, target, scaled, jr.key(seed))
-    run.history = run.history or [float(objective)]
-    run.jitter = max(run.jitter, float(jitter))
-    report = _report(run, method, engine, target, fitted_model, int(clipped), data, started)
-    result = Fit(_values_of(fitted_model, model), posterior, report, data.num_inputs, data.input_names)
+    result = conclude(task, run, method, engine, target, started)
     if run.gave_up:
-        raise _complaint(run, result)
+        raise complaint(run, result)
     return result
 
 
-def _stages(target: PyTree, warm_up: tuple[str, ...]) -> list[frozenset[str]]:
+class Task(NamedTuple):
+    """A model and its data, checked, and what is trained on them."""
+
+    model: DeepGP
+    data: Dataset
+    scaled: Dataset
+    target: PyTree
+    prepared: PyTree
+    seed: int
+
+    @classmethod
+    def of(cls, method: AbstractMethod, model: DeepGP, data: Dataset, seed: int) -> Task:
+        """With a single row, the model's parameters stay as they are."""
+        scaled = check(model, data)
+        prior = freeze(model) if data.num_rows == 1 else model
+        target = method.target(cast(prior, data.x.dtype), scaled)
+        return cls(model, data, scaled, target, method.prepare(target, scaled), seed)
+
+
+def conclude(
+    task: Task, run: Run, method: AbstractMethod, engine: AbstractEngine, target: PyTree, started: float
+) -> Fit:
+    """The fit that a trained target makes, with its report."""
+    model, posterior, objective, jitter, clipped = _finish(
+        method, target, task.scaled, task.prepared, jr.key(task.seed)
+    )
+    run.history = run.history or [float(objective)]
+    run.jitter = max(run.jitter, float(jitter))
+    report = _report(run, method, engine, target, model, int(clipped), task.data, started)
+    return Fit(_values_of(model, task.model), posterior, report, task.data.num_inputs, task.data.input_names)
+
+
+def stages(target: PyTree, warm_up: tuple[str, ...]) -> list[frozenset[str]]:
     """What is held: first some parameters, if there are any to hold and others to train; then none."""
     everything = {name for name, parameter in find(target).items() if parameter.trainable}
     held = frozenset(name for name in everything if any(matches(name, pattern) for pattern in warm_up))
@@ -100,19 +131,25 @@ def _values_of(trained: PyTree, like: PyTree) -> PyTree:
 
 
 @eqx.filter_jit
-def _finish(method: AbstractMethod, target: PyTree, data: Dataset, key: RandomKey):
+def _finish(method: AbstractMethod, target: PyTree, data: Dataset, prepared: PyTree, key: RandomKey):
     """The fitted model, its posterior, the objective, the largest jitter, and how many variances had to be clipped."""
     model, posterior = method.finish(target, data)
-    terms, roots = method.objective(target, data, key), posterior.begin(model.layers).roots
-    jitter = jnp.max(jnp.stack([terms.jitter, *(jnp.max(root.jitter) for root in roots)]))
-    layer = model.layers[0]
-    residual = unclipped_residual(
-        layer.processes().kernel, data.x[:REPORT_ROWS], posterior.inducing(0, layer), roots[0]
-    )
-    return model, posterior, terms.total, jitter, jnp.sum(residual < 0)
+    terms, carry = method.objective(target, prepared, key), posterior.begin(model.layers)
+    clipped = _num_clipped(model.layers[0], posterior, carry, data.x[:REPORT_ROWS])
+    return model, posterior, terms.total, jnp.maximum(terms.jitter, carry.jitter()), clipped
 
 
-def _check(model: DeepGP, data: Dataset) -> Dataset:
+def _num_clipped(layer: AbstractLayer, posterior: AbstractPosterior, carry: Carry, x: Float[Array, "N D"]):
+    """How many variances of the first layer rounding leaves below zero."""
+    if not isinstance(layer, GPLayer):
+        return jnp.zeros((), int)
+    processes = layer.processes()
+    rows = processes.rows(x)[:REPORT_ROWS]
+    residual = unclipped_residual(processes.kernel, rows, posterior.inducing(0, layer), carry.root(0))
+    return jnp.sum(residual < 0)
+
+
+def check(model: DeepGP, data: Dataset) -> Dataset:
     """The data in the model's units, or an error that says what doesn't fit.
 
     It has no names, so that data of the same shape share compiled programs.
@@ -122,17 +159,20 @@ def _check(model: DeepGP, data: Dataset) -> Dataset:
     if data.num_rows == 0:
         raise InputError("Found a dataset with 0 sample(s) while a minimum of 1 is required.")
     wanted = model.likelihood.num_latents(data.num_outputs)
-    if model.layers[-1].num_outputs != wanted:
+    last = as_gp(model.layers[-1])
+    if last.num_outputs != wanted:
         raise InputError(
             f"The data has {data.num_outputs} output(s), for which the likelihood needs {wanted} latent function(s), "
-            f"but the last layer has {model.layers[-1].num_outputs}. Set GPLayer(num_outputs={wanted})."
+            f"but the last layer has {last.num_outputs}. Set GPLayer(num_outputs={wanted})."
         )
     if model.scaling is not None and model.scaling.x_mean.shape[0] != data.num_inputs:
         raise InputError(
             f"The model was made for {model.scaling.x_mean.shape[0]} input columns; the data has {data.num_inputs}."
         )
     model.likelihood.check_targets(np.asarray(data.y))
-    return model.to_model_units(dataclasses.replace(data, input_names=(), output_names=()))
+    scaled = model.to_model_units(dataclasses.replace(data, input_names=(), output_names=()))
+    refuse_mismatch(model, scaled)
+    return scaled
 
 
 def _report(run: Run, method, engine, target, model, clipped: int, data: Dataset, started: float) -> FitReport:
@@ -161,7 +201,7 @@ def _report(run: Run, method, engine, target, model, clipped: int, data: Dataset
     )
 
 
-def _complaint(run: Run, result: Fit) -> NumericalError:
+def complaint(run: Run, result: Fit) -> NumericalError:
     error = NumericalError(
         f"{run.rejected_in_a_row} steps in a row were not finite (largest jitter {run.jitter:.1e}), so the fit stopped "
         f"after step {run.step}. What it had is in this error's `fit`. Lower the learning rate, merge inducing "

@@ -126,20 +126,22 @@ def _advance(engine: AbstractEngine, problem: Problem, state, key: RandomKey, st
     return state, infos, accepted
 
 
-@eqx.filter_jit
-def _compiled_steps(engine: AbstractEngine, problem: Problem, state, key: RandomKey, start, end):
+def take_steps(engine: AbstractEngine, problem: Problem, state, key: RandomKey, start, end):
     """`steps_per_call` steps in one program, none past `end`; each is kept only if everything in it is finite."""
 
     def body(state, step):
         new, info = engine.step(problem, state, key, step)
         accepted = jnp.isfinite(info.objective) & _all_finite(engine.result(new))
-        kept = _where(accepted, new, engine.retreat(state))
-        return _where(step < end, kept, state), (info, accepted)
+        kept = keep_where(accepted, new, engine.retreat(state))
+        return keep_where(step < end, kept, state), (info, accepted)
 
     return lax.scan(body, state, start + jnp.arange(engine.steps_per_call))
 
 
-def _where(condition, yes: PyTree, no: PyTree) -> PyTree:
+_compiled_steps = eqx.filter_jit(take_steps)
+
+
+def keep_where(condition, yes: PyTree, no: PyTree) -> PyTree:
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
 
 

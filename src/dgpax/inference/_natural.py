@@ -12,9 +12,9 @@ import optax
 
 from ..errors import InputError, InputTypeError
 from ..parameters import partition
-from ..posteriors import MeanField
+from ..posteriors import AbstractNatural
 from ..typing import Array, Float, PyTree
-from ._base import AbstractEngine, Info, Problem, norm
+from ._base import AbstractEngine, Info, norm
 
 
 class NaturalState(NamedTuple):
@@ -45,22 +45,24 @@ class NaturalGradient(AbstractEngine):
 
     def init(self, problem, key):
         trainable = problem.trainable()
-        _natural_posterior(problem)
-        return NaturalState(trainable, self.optimiser.init(trainable.model), jnp.ones(()))
+        if not _naturals(trainable):
+            raise InputTypeError(
+                "NaturalGradient needs variational inference with a family that has natural gradients (MeanField); "
+                f"there is none in {type(problem.target).__name__}. Use Gradient or LBFGS."
+            )
+        return NaturalState(trainable, self.optimiser.init(_others(trainable)), jnp.ones(()))
 
     def step(self, problem, state, key, step):
         key_rows, key_noise = jr.split(key)
         problem = problem.on_batch(key_rows, step, self.batch_size)
         loss_and_gradient = jax.value_and_grad(problem.loss, has_aux=True)
         (loss, terms), gradient = loss_and_gradient(state.trainable, jr.fold_in(key_noise, step))
-        updates, optimiser = self.optimiser.update(gradient.model, state.optimiser, state.trainable.model)
+        others = _others(state.trainable)
+        updates, optimiser = self.optimiser.update(_others(gradient), state.optimiser, others)
         updates = jax.tree.map(lambda u: (state.caution * u).astype(u.dtype), updates)
         rate = self.natural_rate * state.caution * jnp.minimum(1.0, (step + 1) / max(self.ramp_steps, 1))
-        posterior = problem.at(state.trainable).posterior
-        moved = posterior.natural_step(gradient.posterior, rate.astype(loss.dtype))
-        trainable = state.trainable._replace(
-            model=optax.apply_updates(state.trainable.model, updates), posterior=partition(moved)[0]
-        )
+        moved = _natural_steps(problem.at(state.trainable), gradient, rate.astype(loss.dtype))
+        trainable = eqx.combine(optax.apply_updates(others, updates), moved)
         info = Info(-loss, norm(gradient), terms.jitter, jnp.zeros((), bool))
         return NaturalState(trainable, optimiser, jnp.minimum(1.0, 1.01 * state.caution)), info
 
@@ -71,11 +73,24 @@ class NaturalGradient(AbstractEngine):
         return state.trainable
 
 
-def _natural_posterior(problem: Problem) -> MeanField:
-    posterior = getattr(problem.target, "posterior", None)
-    if not isinstance(posterior, MeanField):
-        raise InputTypeError(
-            f"NaturalGradient needs variational inference with a family that has natural gradients (MeanField); "
-            f"got {type(posterior).__name__}. Use Gradient or LBFGS."
-        )
-    return posterior
+def _is_natural(node) -> bool:
+    """A part whose mean and root are both trained."""
+    return isinstance(node, AbstractNatural) and node.mean.raw is not None and node.root.raw is not None
+
+
+def _naturals(trainable: PyTree) -> list[AbstractNatural]:
+    return [node for node in jax.tree.leaves(trainable, is_leaf=_is_natural) if _is_natural(node)]
+
+
+def _others(tree: PyTree) -> PyTree:
+    """The trained values, or their derivatives, that take ordinary steps."""
+    return jax.tree.map(lambda node: None if _is_natural(node) else node, tree, is_leaf=_is_natural)
+
+
+def _natural_steps(target: PyTree, gradient: PyTree, rate) -> PyTree:
+    """The trained values of the natural parts, each after its step."""
+
+    def move(slope, node):
+        return partition(node.natural_step(slope, rate))[0] if _is_natural(slope) else None
+
+    return jax.tree.map(move, gradient, target, is_leaf=lambda node: node is None or _is_natural(node))

@@ -5,14 +5,22 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
+import jax.random as jr
 
-from ..errors import InputError
+from ..data import Dataset
+from ..errors import InputError, UnknownNameError
+from ..layers import LatentVariables
 from ..model import DeepGP
 from ..objectives import elbo
 from ..parameters import cast
-from ..posteriors import AbstractPosterior, MeanField
+from ..posteriors import AbstractLatents, AbstractPosterior, Encoder, MeanField, RowLatents
 from ._base import AbstractMethod
+from ._mismatch import refuse_blocks
 from ._natural import NaturalGradient
+
+CPU_CHUNK_ROWS = 500
+"""Rows whose intermediates stay in a CPU's cache (measured: design.md, first paragraph)."""
 
 
 class ModelAndPosterior(NamedTuple):
@@ -25,29 +33,63 @@ class ModelAndPosterior(NamedTuple):
 class Variational(AbstractMethod):
     """Maximises the ELBO over the model and a posterior; the posterior starts at the prior unless one is given.
 
-    `num_samples` draws of the inner layers per step; a model with one layer needs none.
+    `num_samples` draws of the inner layers per step; a model with one layer needs none. `latents` says how the
+    posterior of latent variables is held: "rows" (numbers of their own for every row) or "encoder" (a network).
+    `chunk_rows` bounds the memory; None takes what suits the device.
     """
 
     posterior: AbstractPosterior | None = None
     num_samples: int = eqx.field(static=True, default=1)
+    latents: str = eqx.field(static=True, default="rows")
+    chunk_rows: int | None = eqx.field(static=True, default=None)
 
     def __check_init__(self):
         if self.num_samples < 1:
             raise InputError(f"Variational(num_samples=...) must be at least 1; got {self.num_samples}.")
+        if self.latents not in ("rows", "encoder"):
+            raise UnknownNameError(f"Variational(latents={self.latents!r}) isn't known. There are: rows, encoder.")
 
     @property
     def warm_up(self):
         return ()
 
     def target(self, model, data):
-        posterior = MeanField.at_prior(model.layers) if self.posterior is None else self.posterior
+        posterior = self.posterior
+        if posterior is None:
+            layers = [layer for layer in model.layers if isinstance(layer, LatentVariables)]
+            latents = [self._latents(layer, data, index) for index, layer in enumerate(layers)]
+            posterior = MeanField.at_prior(model.layers, latents=latents)
+        if isinstance(posterior, MeanField):
+            refuse_blocks(posterior, model)
         return ModelAndPosterior(model, cast(posterior, data.x.dtype))
 
+    def prepare(self, target, data):
+        return data
+
     def objective(self, target, data, key):
-        return elbo(target.model, target.posterior, data, key=key, num_samples=self.num_samples)
+        return elbo(
+            target.model,
+            target.posterior,
+            data,
+            key=key,
+            num_samples=self.num_samples,
+            chunk_rows=suitable_chunk_rows(self.chunk_rows, self.num_samples),
+        )
 
     def finish(self, target, data):
         return target.model, target.posterior
 
     def default_engine(self):
         return NaturalGradient()
+
+    def _latents(self, layer: LatentVariables, data: Dataset, index: int) -> AbstractLatents:
+        if self.latents == "rows":
+            return RowLatents.start(data.num_rows, layer.num_latents, data.x.dtype)
+        return Encoder.start(data.num_inputs, data.num_outputs, layer.num_latents, jr.key(index))
+
+
+def suitable_chunk_rows(chunk_rows: int | None, num_samples: int) -> int | None:
+    """What the user wants, or what suits the device: chunks for a CPU's cache, all rows at once on a GPU."""
+    if chunk_rows is not None or jax.default_backend() != "cpu":
+        return chunk_rows
+    return max(1, CPU_CHUNK_ROWS // num_samples)

@@ -5,12 +5,15 @@ from ._algebra import Product as Product
 from ._algebra import Scaled as Scaled
 from ._algebra import Sum as Sum
 from ._base import AbstractKernel as AbstractKernel
+from ._chunks import map_rows as map_rows
+from ._convolutional import Convolutional as Convolutional
 from ._dot_product import ArcCosine as ArcCosine
 from ._dot_product import Linear as Linear
 from ._dot_product import Polynomial as Polynomial
 from ._functional import Functional as Functional
 from ._functional import functional_cross as functional_cross
 from ._functional import functional_gram as functional_gram
+from ._image_to_image import ImageToImage as ImageToImage
 from ._inputs import ActiveDimensions as ActiveDimensions
 from ._inputs import Warped as Warped
 from ._multioutput import LMC as LMC
@@ -22,6 +25,7 @@ from ._nonstationary import gibbs as gibbs
 from ._observed import Observed as Observed
 from ._observed import observe as observe
 from ._observed import refuse_rough as refuse_rough
+from ._patch_grid import PatchGrid as PatchGrid
 from ._periodic import Cosine as Cosine
 from ._periodic import Periodic as Periodic
 from ._prior import sample_prior as sample_prior

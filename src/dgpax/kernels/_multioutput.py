@@ -63,9 +63,13 @@ class LMC(AbstractMultiOutputKernel):
         shape = (*covariance.shape[:axis], self.num_latents, *covariance.shape[axis + 1 :])
         return jnp.broadcast_to(covariance, shape)
 
+    def latent_cross(self, x: Float[Array, "*b 1 N D"], y: Float[Array, "*c 1 M D"]) -> Float[Array, "*d Q N M"]:
+        """Cov(g_l(x_n), g_l(y_m)) of every latent process."""
+        return self._per_process(self.latent.cross(x, y), 2)
+
     def cross(self, x, y):
         W = self.mixing.value
-        return einsum("pl,ql,...lnm->...pnqm", W, W, self._per_process(self.latent.cross(x, y), 2))
+        return einsum("pl,ql,...lnm->...pnqm", W, W, self.latent_cross(x, y))
 
     def diag(self, x):
         return einsum("pl,...ln->...pn", self.mixing.value**2, self._per_process(self.latent.diag(x), 1))

@@ -6,12 +6,13 @@ import equinox as eqx
 
 from ..covariances import IndependentProcesses, Processes, processes
 from ..errors import InputError
-from ..inducing import AbstractInducing
+from ..inducing import AbstractInducing, OutputPairs, OutputPoints
 from ..kernels import AbstractKernel, AbstractMultiOutputKernel
 from ..means import AbstractMean, Zero
+from ._base import AbstractLayer
 
 
-class GPLayer(eqx.Module):
+class GPLayer(AbstractLayer):
     """The prior of one layer: P outputs with a kernel, a mean and inducing variables.
 
     Outputs are independent, with a kernel that is shared or whose parameters have a leading axis P; or a
@@ -32,6 +33,8 @@ class GPLayer(eqx.Module):
                 f"The kernel has {self.kernel.num_outputs} outputs, but the layer {self.num_outputs}. "
                 f"Set GPLayer(num_outputs={self.kernel.num_outputs})."
             )
+        if isinstance(self.inducing, OutputPoints | OutputPairs):
+            self.inducing.check_outputs(self.num_outputs)
 
     def own_inducing(self) -> AbstractInducing:
         """The layer's inducing variables, or an error that says how to give it some."""

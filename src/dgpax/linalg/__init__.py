@@ -4,6 +4,7 @@ from ._cholesky import Cholesky as Cholesky
 from ._cholesky import default_jitter as default_jitter
 from ._cholesky import half_tril as half_tril
 from ._cholesky import safe_cholesky as safe_cholesky
+from ._cholesky import safe_inverse_cholesky as safe_inverse_cholesky
 from ._cholesky import solve_cholesky as solve_cholesky
 from ._cholesky import solve_lower as solve_lower
 from ._cholesky import solve_lower_transposed as solve_lower_transposed
@@ -20,6 +21,9 @@ from ._quadrature import gaussian_expectation as gaussian_expectation
 from ._roots import AbstractRoot as AbstractRoot
 from ._roots import BlocksRoot as BlocksRoot
 from ._roots import DiagonalRoot as DiagonalRoot
+from ._roots import InverseRoot as InverseRoot
 from ._roots import KroneckerRoot as KroneckerRoot
 from ._roots import LowRankRoot as LowRankRoot
 from ._roots import TriangularRoot as TriangularRoot
+from ._together import roots_together as roots_together
+from ._triangular import row_norms as row_norms

@@ -82,6 +82,43 @@ def _factorise_jvp(start, smallest, primals, tangents):
     return (factor, relative), (matmul(factor, half_tril(inner)), jnp.zeros_like(relative))
 
 
+class InverseCholesky(NamedTuple):
+    """`inverse` W = L⁻¹ with LLᵀ = K + jitter·I; the jitter is absolute, one per batch member."""
+
+    inverse: Float[Array, "*batch M M"]
+    jitter: Float[Array, "*batch"]
+    success: Bool[Array, "*batch"]
+
+
+def safe_inverse_cholesky(matrix: Float[Array, "*batch M M"], jitter: float | None = None) -> InverseCholesky:
+    """The inverse of the factor of `safe_cholesky`, with a derivative that is made of matrix products only.
+
+    For many products with L⁻¹, which are faster than triangular solves, above all on a GPU.
+    """
+    smallest = default_jitter(matrix.shape[-1], matrix.dtype)
+    start = smallest if jitter is None else jitter
+    mean_diagonal = lax.stop_gradient(jnp.mean(jnp.diagonal(matrix, axis1=-2, axis2=-1), axis=-1))
+    inverse, relative = _invert_factor(matrix, mean_diagonal, start, smallest)
+    success = jnp.all(jnp.isfinite(inverse), axis=(-2, -1))
+    return InverseCholesky(inverse, lax.stop_gradient(relative) * mean_diagonal, success)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(2, 3))
+def _invert_factor(matrix, mean_diagonal, start, smallest):
+    factor, relative = _factorise(matrix, mean_diagonal, start, smallest)
+    eye = jnp.broadcast_to(jnp.eye(matrix.shape[-1], dtype=matrix.dtype), matrix.shape)
+    return solve_lower(factor, eye), relative
+
+
+@_invert_factor.defjvp
+def _invert_factor_jvp(start, smallest, primals, tangents):
+    """dW = −Φ(W dK Wᵀ) W, from dL = L Φ(L⁻¹ dK L⁻ᵀ) and dW = −W dL W."""
+    W, relative = _invert_factor(*primals, start, smallest)
+    dK = 0.5 * (tangents[0] + jnp.swapaxes(tangents[0], -1, -2))
+    inner = matmul(matmul(W, dK), jnp.swapaxes(W, -1, -2))
+    return (W, relative), (-matmul(half_tril(inner), W), jnp.zeros_like(relative))
+
+
 def half_tril(matrix: Float[Array, "*batch M M"]) -> Float[Array, "*batch M M"]:
     """Lower triangle with the diagonal halved."""
     return jnp.tril(matrix) - 0.5 * matrix * jnp.eye(matrix.shape[-1], dtype=matrix.dtype)

@@ -55,6 +55,26 @@ class TriangularRoot(AbstractRoot):
         return jnp.sum(jnp.log(jnp.diagonal(self.factor, axis1=-2, axis2=-1)), axis=-1)
 
 
+class InverseRoot(AbstractRoot):
+    """A Cholesky factor that is known by its inverse W, for many products with R⁻¹ = W."""
+
+    inverse: Float[Array, "*b M M"]
+    jitter: Float[Array, "*b"]
+    success: Bool[Array, "*b"]
+
+    def matmul(self, x):
+        return solve_lower(self.inverse, x)
+
+    def solve(self, x):
+        return matmul(self.inverse, x)
+
+    def solve_transposed(self, x):
+        return matmul(jnp.swapaxes(self.inverse, -1, -2), x)
+
+    def logdet(self):
+        return -jnp.sum(jnp.log(jnp.diagonal(self.inverse, axis1=-2, axis2=-1)), axis=-1)
+
+
 class DiagonalRoot(AbstractRoot):
     """A diagonal matrix of square roots."""
 

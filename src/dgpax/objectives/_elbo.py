@@ -5,38 +5,85 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from ..data import Dataset
+from ..distributions import Gaussian
+from ..layers import LatentVariables
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
-from ..propagate import propagate
+from ..propagate import Noise, draw_noise, propagate
 from ..typing import Array, Float, RandomKey
 from ._base import AbstractTerms
+from ._rows import sum_over_rows
 
 
 class ELBOTerms(AbstractTerms):
-    """ELBO = expected log likelihood − KL."""
+    """ELBO = expected log likelihood − KL of the inducing outputs − KL of latent variables."""
 
     expected_log_likelihood: Float[Array, ""]
     kl: Float[Array, ""]
+    latent_kl: Float[Array, ""]
     jitter: Float[Array, ""]
 
     @property
     def total(self):
-        return self.expected_log_likelihood - self.kl
+        return self.expected_log_likelihood - self.kl - self.latent_kl
 
 
 def elbo(
-    model: DeepGP, posterior: AbstractPosterior, batch: Dataset, *, key: RandomKey | None = None, num_samples: int = 1
+    model: DeepGP,
+    posterior: AbstractPosterior,
+    batch: Dataset,
+    *,
+    key: RandomKey | None = None,
+    num_samples: int = 1,
+    chunk_rows: int | None = None,
 ) -> ELBOTerms:
     """Σ_n E_q[log p(y_n | f_n)] · N/B − KL(q || p), by samples of the inner layers [DSVI, eq. 18].
 
-    For data in the model's units. A model with one layer needs neither a key nor samples.
+    For data in the model's units. A model with one layer needs neither a key nor samples. `chunk_rows` bounds the
+    memory and keeps intermediates in a CPU's cache; it changes nothing else.
     """
     carry = posterior.begin(model.layers)
-    x = batch.x
-    if len(model.layers) > 1:
-        x = jnp.broadcast_to(x, (num_samples, *x.shape))
-    q = propagate(model.layers, posterior, x, carry, key=key)
-    per_row = model.likelihood.expected_log_prob(q, batch.y)
-    samples = 1 if len(model.layers) == 1 else num_samples
-    jitter = jnp.stack([jnp.max(root.jitter) for root in carry.roots])
-    return ELBOTerms(batch.scale * jnp.sum(per_row) / samples, posterior.kl(model.layers, carry), jnp.max(jitter))
+    noise = () if len(model.layers) == 1 else _noise(model, key, num_samples, batch)
+    rows = (batch.x, batch.y, batch.row_numbers(), rows_first(noise))
+    per_chunk = sum_over_rows(expected_log_likelihood, (model, posterior, carry), rows, chunk_rows)
+    return ELBOTerms(
+        batch.scale * per_chunk,
+        posterior.kl(model.layers, carry),
+        batch.scale * latent_kl(model, posterior, batch),
+        carry.jitter(),
+    )
+
+
+def expected_log_likelihood(shared, rows) -> Float[Array, ""]:
+    """Σ_n of E_q[log p(y_n | f_n)], averaged over samples."""
+    model, posterior, carry = shared
+    x, y, numbers, noise = rows
+    batch = Dataset(x, y, rows=numbers)
+    q = propagate(model.layers, posterior, x, carry, rows_first(noise), batch=batch)
+    per_row = model.likelihood.expected_log_prob(q, y)
+    return jnp.sum(per_row) / (per_row.size / per_row.shape[-1])
+
+
+def latent_kl(model: DeepGP, posterior: AbstractPosterior, batch: Dataset) -> Float[Array, ""]:
+    """Σ_n KL(q(w_n) || N(0, I)) over the latent variables of the batch's rows."""
+    total = jnp.zeros((), batch.x.dtype)
+    for index, layer in enumerate(model.layers):
+        if isinstance(layer, LatentVariables):
+            total = total + jnp.sum(standard_kl(posterior.latents(index, batch)))
+    return total
+
+
+def standard_kl(q: Gaussian) -> Float[Array, "..."]:
+    """KL(N(m, s²) || N(0, 1)) = ½ (m² + s² − 1 − log s²)."""
+    return 0.5 * (q.mean**2 + q.variance - 1.0 - jnp.log(q.variance))
+
+
+def rows_first(noise: Noise) -> Noise:
+    """[S, N, Q] to [N, S, Q], so that rows can be cut into chunks; it is its own inverse."""
+    return tuple(None if draws is None else jnp.swapaxes(draws, 0, 1) for draws in noise)
+
+
+def _noise(model: DeepGP, key: RandomKey | None, num_samples: int, batch: Dataset) -> Noise:
+    if key is None:
+        raise TypeError("A model with inner layers is sampled: pass key=jax.random.key(seed).")
+    return draw_noise(model.layers, key, num_samples, batch.num_rows, batch.x.dtype)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import reduce
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import numpy as np
 
-from ..covariances import Kuf, Kuu
+from ..covariances import Kuf, Kuu, refuse_uncovered
 from ..data import Dataset
 from ..errors import InputError
-from ..inducing import AbstractInducing, AdditiveFourier, Fourier, ProductFourier
-from ..kernels import AbstractKernel, AbstractMultiOutputKernel, ActiveDimensions
+from ..inducing import AdditiveFourier, Fourier, ProductFourier
+from ..kernels import AbstractKernel
 from ..layers import GPLayer
 from ..linalg import AbstractRoot, matmul
 from ..model import DeepGP
@@ -24,7 +22,8 @@ from ..typing import Array, Float
 from ._collapsed import CollapsedBoundTerms
 from ._evidence import LOG_2PI, _log_density
 
-AnyKernel = AbstractKernel | AbstractMultiOutputKernel
+FOURIER = (Fourier, AdditiveFourier, ProductFourier)
+CHUNK_ROWS = 10_000
 
 
 class FourierStatistics(eqx.Module):
@@ -37,10 +36,11 @@ class FourierStatistics(eqx.Module):
     num_rows: int = eqx.field(static=True)
 
     @classmethod
-    def of(cls, model: DeepGP, data: Dataset, chunk_rows: int = 10_000) -> FourierStatistics:
-        """One pass over data in the model's units, `chunk_rows` at a time: O(N·M²), not differentiated."""
+    def of(cls, model: DeepGP, data: Dataset, chunk_rows: int | None = None) -> FourierStatistics:
+        """One pass over data in the model's units, `chunk_rows` (10,000) at a time: O(N·M²), not differentiated."""
         layer = one_gp_layer(model)
         _check(layer, data)
+        chunk_rows = CHUNK_ROWS if chunk_rows is None else chunk_rows
         starts = range(0, data.num_rows, chunk_rows)
         chunks = (_sums(layer, data.x[i : i + chunk_rows], data.y[i : i + chunk_rows]) for i in starts)
         total = reduce(lambda left, right: jax.tree.map(jnp.add, left, right), chunks)
@@ -96,24 +96,21 @@ def _per_matrix(columns: Float[Array, "Q M P"]) -> Float[Array, "Q M K"]:
     return columns if columns.shape[0] == 1 else jnp.einsum("pmp->pm", columns)[..., None]
 
 
+def has_fourier_statistics(model: DeepGP) -> bool:
+    """Whether the bound of a one-layer model needs no more than `FourierStatistics`."""
+    layer = one_gp_layer(model)
+    independent = isinstance(layer.kernel, AbstractKernel)
+    return independent and isinstance(layer.inducing, FOURIER) and not _trains_its_mean(layer)
+
+
 def _check(layer: GPLayer, data: Dataset) -> None:
-    if any(parameter.trainable for parameter in find(layer.mean).values()):
+    layer.independent_kernel()
+    if not isinstance(layer.inducing, FOURIER):
+        raise InputError(f"FourierStatistics need Fourier features; this layer has {type(layer.inducing).__name__}.")
+    if _trains_its_mean(layer):
         raise InputError("FourierStatistics subtract the mean once; it can't be trained. Freeze it, or use Zero().")
-    for part, column in _intervals(layer.inducing, layer.kernel):
-        low, high = (float(bound) for bound in (np.min(data.x[:, column]), np.max(data.x[:, column])))
-        if low < part.low or high > part.high:
-            raise InputError(
-                f"The Fourier interval [{part.low:g}, {part.high:g}] doesn't cover input column {column}, which goes "
-                f"from {low:g} to {high:g}. Widen it, best by some length scales, or use Fourier.covering(x, ...)."
-            )
+    refuse_uncovered(layer.inducing, layer.kernel, data.x)
 
 
-def _intervals(inducing: AbstractInducing | None, kernel: AnyKernel) -> Iterator[tuple[Fourier, int]]:
-    """The Fourier features of each input column."""
-    if isinstance(inducing, Fourier):
-        yield inducing, kernel.dimensions[0] if isinstance(kernel, ActiveDimensions) else 0
-    elif isinstance(inducing, AdditiveFourier | ProductFourier):
-        for part, term in zip(inducing.parts, kernel.kernels, strict=True):  # pyright: ignore[reportAttributeAccessIssue]
-            yield from _intervals(part, term)
-    else:
-        raise InputError(f"FourierStatistics need Fourier features; this layer has {type(inducing).__name__}.")
+def _trains_its_mean(layer: GPLayer) -> bool:
+    return any(parameter.trainable for parameter in find(layer.mean).values())

@@ -23,7 +23,10 @@ def one_gp_layer(model: DeepGP) -> GPLayer:
             f"Exact and collapsed inference need GaussianNoise; this model has {type(model.likelihood).__name__}. "
             "Use a variational posterior for other likelihoods."
         )
-    return model.layers[0]
+    (layer,) = model.layers
+    if not isinstance(layer, GPLayer):
+        raise InputError(f"Exact and collapsed inference need a GPLayer; got {type(layer).__name__}.")
+    return layer
 
 
 def noise_variances(model: DeepGP) -> Float[Array, " Q"]:

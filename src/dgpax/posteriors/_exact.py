@@ -47,6 +47,9 @@ class Exact(AbstractPosterior):
         mean = whitened_mean(A, self.whitened)
         return Moments(mean, jnp.zeros((*mean.shape, 0), mean.dtype))
 
+    def latents(self, index, batch):
+        raise TypeError("Exact inference has one GP layer and no latent variables.")
+
     def kl(self, layers, carry):
         """Exact inference has no gap: nothing to subtract from the evidence."""
         return jnp.zeros((), self.x.dtype)

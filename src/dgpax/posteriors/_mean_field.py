@@ -2,77 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 
 from ..conditional import Projection
 from ..covariances import Kuu
 from ..distributions import Gaussian
-from ..layers import GPLayer
-from ..linalg import matmul
-from ..parameters import AbstractParameter, LowerTriangular, Real, as_lower_triangular, as_real
+from ..errors import InputError
+from ..layers import GPLayer, LatentVariables
+from ..linalg import AbstractRoot, matmul, roots_together, row_norms
+from ..parameters import AbstractParameter, LowerTriangular, Real, as_lower_triangular, as_real, cast
 from ..typing import Array, Float
-from ._base import AbstractPosterior, Carry, Moments
-from ._natural import natural_step
+from ._base import AbstractPosterior, Carry, Layers, Moments
+from ._latents import AbstractLatents
+from ._natural import AbstractNatural, natural_step
 
 NaturalStep = Callable[..., tuple[Float[Array, "*b M"], Float[Array, "*b M M"]]]
 
 
-class GaussianBlock(eqx.Module):
+class GaussianBlock(AbstractNatural):
     """q(v) = Π_q N(mean_q, root_q root_qᵀ) for the processes of one layer."""
 
     mean: AbstractParameter = eqx.field(converter=as_real)
     root: AbstractParameter = eqx.field(converter=as_lower_triangular)
 
+    def natural_step(self, gradient, rate, step: NaturalStep = natural_step):
+        """For every process by itself."""
+        root_gradient = jnp.tril(gradient.root.raw)
+        mean, root = step(self.mean.value, self.root.value, gradient.mean.raw, root_gradient, rate)
+        return GaussianBlock(self.mean.with_value(mean), self.root.with_value(root))
+
 
 class MeanField(AbstractPosterior):
-    """q(v) = Π_l Π_p N(m_{l,p}, R_{l,p} R_{l,p}ᵀ) [DSVI, eq. 10, whitened]."""
+    """q(v) = Π_l Π_p N(m_{l,p}, R_{l,p} R_{l,p}ᵀ) [DSVI, eq. 10, whitened], and q(w_n) of latent variables.
 
-    blocks: tuple[GaussianBlock, ...] = eqx.field(converter=tuple)
+    One block per layer: a GaussianBlock for GPs, AbstractLatents for latent variables, None for layers without either.
+    """
+
+    blocks: tuple[GaussianBlock | AbstractLatents | None, ...] = eqx.field(converter=tuple)
 
     @classmethod
-    def at_prior(cls, layers: tuple[GPLayer, ...], inner_scale: float = 1e-5) -> MeanField:
-        """Mean 0 and covariance I; inner layers' roots are scaled down so that they start near their mean."""
+    def at_prior(cls, layers: Layers, inner_scale: float = 1e-5, latents: Sequence[AbstractLatents] = ()) -> MeanField:
+        """Mean 0 and covariance I; inner layers' roots are scaled down so that they start near their mean.
+
+        `latents` are those of the layers of latent variables, in their order.
+        """
         scales = [inner_scale] * (len(layers) - 1) + [1.0]
-        return cls(tuple(_prior_block(layer, scale) for layer, scale in zip(layers, scales, strict=True)))
+        remaining = list(latents)
+        blocks = []
+        for layer, scale in zip(layers, scales, strict=True):
+            if isinstance(layer, GPLayer):
+                blocks.append(_prior_block(layer, scale))
+            elif isinstance(layer, LatentVariables):
+                blocks.append(_next(remaining))
+            else:
+                blocks.append(None)
+        return cls(tuple(blocks))
 
     def begin(self, layers):
-        return Carry(tuple(Kuu(layer.own_inducing(), layer.kernel).root() for layer in layers))
+        return Carry(whitening_roots(layers))
 
     def inducing(self, index, layer):
         return layer.own_inducing()
 
     def marginal(self, index, projection: Projection, carry):
-        block = self.blocks[index]
-        spread = matmul(projection.A, block.root.value)
-        variance = projection.residual + jnp.sum(spread**2, axis=-1)
-        return outputs_last(whitened_mean(projection.A, block.mean.value), variance)
+        m, R = self._gaussian(index)
+        A = projection.A
+        if A.shape[-3] == 1:
+            rows, residual = A[..., 0, :, :], jnp.swapaxes(projection.residual, -1, -2)
+            return Gaussian(matmul(rows, m.T), residual + row_norms(rows, R))
+        variance = projection.residual + jnp.sum(matmul(A, R) ** 2, axis=-1)
+        return outputs_last(whitened_mean(A, m), variance)
 
     def moments(self, index, A, carry):
-        block = self.blocks[index]
-        return Moments(whitened_mean(A, block.mean.value), matmul(A, block.root.value))
+        m, R = self._gaussian(index)
+        return Moments(whitened_mean(A, m), matmul(A, R))
 
-    def natural_step(self, gradient: MeanField, rate, step: NaturalStep = natural_step) -> MeanField:
-        """A natural-gradient step down a loss, for every layer and output; `gradient` is that of the raw values."""
-        pairs = zip(self.blocks, gradient.blocks, strict=True)
-        return MeanField(tuple(_step_block(block, slope, rate, step) for block, slope in pairs))
+    def latents(self, index, batch):
+        block = self.blocks[index]
+        if not isinstance(block, AbstractLatents):
+            raise TypeError(f"Block {index} of the posterior is {type(block).__name__}, not of latent variables.")
+        return block(batch)
 
     def kl(self, layers, carry):
         """½ Σ (|R|² + |m|² − M − log|RRᵀ|), against N(0, I)."""
-        return sum((_kl(block) for block in self.blocks), jnp.zeros(()))
+        return sum((_kl(block) for block in self.blocks if isinstance(block, GaussianBlock)), jnp.zeros(()))
+
+    def _gaussian(self, index: int) -> tuple[Float[Array, "Q M"], Float[Array, "Q M M"]]:
+        block = self.blocks[index]
+        if not isinstance(block, GaussianBlock):
+            raise TypeError(f"Block {index} of the posterior is {type(block).__name__}, not of inducing outputs.")
+        return block.mean.value, block.root.value
+
+
+def whitening_roots(layers: Layers) -> tuple[AbstractRoot | None, ...]:
+    """The root of Kuu of every GP layer, in the dtype of its kernel, equal sizes factorised together.
+
+    With 64-bit numbers available, Kuu of a float32 model is built and factorised in float64.
+    """
+    own = {index: layer for index, layer in enumerate(layers) if isinstance(layer, GPLayer)}
+    dtype = jnp.result_type(*(leaf for leaf in jax.tree.leaves(own) if eqx.is_inexact_array(leaf)))
+    accurate = cast(own, jnp.promote_types(dtype, jnp.result_type(float)))
+    operators = [Kuu(layer.own_inducing(), layer.kernel) for layer in accurate.values()]
+    roots = dict(zip(own, roots_together(operators, dtype), strict=True))
+    return tuple(roots.get(index) for index in range(len(layers)))
+
+
+def _next(latents: list[AbstractLatents]) -> AbstractLatents:
+    if not latents:
+        raise InputError(
+            "The model has latent variables, whose posterior depends on the data: give one per layer of them, "
+            "MeanField.at_prior(layers, latents=[RowLatents.start(...)]), or leave it to Variational()."
+        )
+    return latents.pop(0)
 
 
 def _prior_block(layer: GPLayer, scale: float) -> GaussianBlock:
     M = layer.own_inducing().num_inducing
     Q = layer.processes().num_blocks(layer.num_outputs)
     return GaussianBlock(Real(jnp.zeros((Q, M))), LowerTriangular(jnp.tile(scale * jnp.eye(M), (Q, 1, 1))))
-
-
-def _step_block(block: GaussianBlock, gradient: GaussianBlock, rate, step: NaturalStep) -> GaussianBlock:
-    mean, root = step(block.mean.value, block.root.value, gradient.mean.raw, jnp.tril(gradient.root.raw), rate)
-    return GaussianBlock(block.mean.with_value(mean), block.root.with_value(root))
 
 
 def _kl(block: GaussianBlock) -> Float[Array, ""]:

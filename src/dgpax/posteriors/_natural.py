@@ -1,13 +1,26 @@
 """Natural-gradient steps of Gaussians in local coordinates of their root."""
 
-from __future__ import annotations
+import abc
 
+import equinox as eqx
 import jax.numpy as jnp
 
 from ..linalg import half_tril, matmul, safe_cholesky, solve_lower_transposed
+from ..parameters import AbstractParameter
 from ..typing import Array, Float
 
 SMALLEST_DIAGONAL = 0.5
+
+
+class AbstractNatural(eqx.Module):
+    """Part of a posterior that can take natural-gradient steps; engines find such parts wherever they stand."""
+
+    mean: eqx.AbstractVar[AbstractParameter]
+    root: eqx.AbstractVar[AbstractParameter]
+
+    @abc.abstractmethod
+    def natural_step(self, gradient: "AbstractNatural", rate: float | Float[Array, ""]) -> "AbstractNatural":
+        """After a step down a loss; `gradient` has the derivatives by the raw values in their places."""
 
 
 def natural_step(

@@ -6,9 +6,13 @@ moments, quantiles and densities of the mixture, never one sampled path and neve
 
 from __future__ import annotations
 
+from functools import partial
+
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
+from jax import lax
 
 from ..data import check_inputs
 from ..distributions import AbstractDistribution, AbstractJointGaussian, Gaussian, GaussianOverInputs, Mixture
@@ -17,7 +21,7 @@ from ..inference import Fit
 from ..likelihoods import GaussianNoise
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
-from ..propagate import layer_over_inputs, propagate
+from ..propagate import draw_noise, layer_over_inputs, propagate
 from ..typing import Array, Float, RandomKey
 
 CHUNK_ROWS = 10_000
@@ -75,22 +79,32 @@ def latent(fitted: Fit, x, num_samples: int, seed: int) -> Gaussian:
     if len(fitted.model.layers) == 1:
         num_samples = 1
     rows = max(1, CHUNK_ROWS // num_samples)
-    parts = [
-        _marginal(fitted.model, fitted.posterior, inputs[start : start + rows], jr.key(seed), num_samples)
-        for start in range(0, inputs.shape[0], rows)
-    ]
-    mean = jnp.concatenate([part.mean for part in parts], axis=-2)
-    variance = jnp.concatenate([part.variance for part in parts], axis=-2)
-    return Gaussian(mean, variance)
+    result = _marginal(fitted.model, fitted.posterior, inputs[:rows], jr.key(seed), num_samples)
+    if inputs.shape[0] > rows:
+        result = _fill(_room_for(result, inputs.shape[0]), result, jnp.asarray(0))
+    for index, start in enumerate(range(rows, inputs.shape[0], rows), 1):
+        key = jr.fold_in(jr.key(seed), index)
+        part = _marginal(fitted.model, fitted.posterior, inputs[start : start + rows], key, num_samples)
+        result = _fill(result, part, jnp.asarray(start))
+    return result
+
+
+def _room_for(part: Gaussian, num_rows: int) -> Gaussian:
+    return jax.tree.map(lambda leaf: jnp.zeros((*leaf.shape[:-2], num_rows, leaf.shape[-1]), leaf.dtype), part)
+
+
+@partial(jax.jit, donate_argnums=0)
+def _fill(result: Gaussian, part: Gaussian, start) -> Gaussian:
+    """The result with some of its rows written in place: there are never two copies of it."""
+    return jax.tree.map(lambda a, b: lax.dynamic_update_slice_in_dim(a, b, start, axis=a.ndim - 2), result, part)
 
 
 @eqx.filter_jit
 def _marginal(
     model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"], key: RandomKey, num_samples: int
 ) -> Gaussian:
-    if len(model.layers) > 1:
-        x = jnp.broadcast_to(x, (num_samples, *x.shape))
-    return propagate(model.layers, posterior, x, posterior.begin(model.layers), key=key)
+    noise = draw_noise(model.layers, key, num_samples, x.shape[0], x.dtype)
+    return propagate(model.layers, posterior, x, posterior.begin(model.layers), noise)
 
 
 @eqx.filter_jit

@@ -1,18 +1,18 @@
-"""Ready models with starting values taken from the data."""
+"""Models with one layer."""
 
 from __future__ import annotations
 
 import jax.numpy as jnp
 import numpy as np
 
-from .data import Dataset, Scaling, standardise
-from .errors import InputError, UnknownNameError
-from .inducing import Points, greedy_bound, greedy_variance, k_means
-from .kernels import RBF, AbstractKernel
-from .layers import GPLayer
-from .likelihoods import GaussianNoise
-from .model import DeepGP
-from .parameters import Positive, Real
+from ..data import Dataset, Scaling, standardise
+from ..errors import InputError, UnknownNameError
+from ..inducing import Points, greedy_bound, greedy_variance, k_means
+from ..kernels import RBF, AbstractKernel
+from ..layers import GPLayer
+from ..likelihoods import GaussianNoise
+from ..model import DeepGP
+from ..parameters import Positive, Real
 
 NOISE_START = 0.1
 VARIANCE_FLOOR = 1e-7
@@ -54,15 +54,24 @@ def sparse_gp_regression(
 
 
 def _one_layer(data: Dataset, kernel: AbstractKernel | None, inducing: Points | None) -> DeepGP:
+    check_data(data)
+    scaling = standardise(data)
+    kernel = default_kernel(scaling, data.x.dtype) if kernel is None else kernel
+    layer = GPLayer(kernel, num_outputs=data.num_outputs, inducing=inducing)
+    return DeepGP(layer, GaussianNoise(noise_start(NOISE_START, data.x.dtype)), scaling)
+
+
+def check_data(data: Dataset) -> None:
+    """Raise an error that says what to do if this isn't data with rows."""
     if not isinstance(data, Dataset):
         raise InputError(f"A Dataset is needed; got {type(data).__name__}. Make one: dataset(x, y).")
     if data.num_rows == 0:
         raise InputError("Found a dataset with 0 sample(s) while a minimum of 1 is required.")
-    scaling = standardise(data)
-    kernel = default_kernel(scaling, data.x.dtype) if kernel is None else kernel
-    layer = GPLayer(kernel, num_outputs=data.num_outputs, inducing=inducing)
-    noise = Positive(jnp.asarray(NOISE_START, data.x.dtype), floor=VARIANCE_FLOOR)
-    return DeepGP(layer, GaussianNoise(noise), scaling)
+
+
+def noise_start(value: float, dtype) -> Positive:
+    """A noise variance with a floor that leaves room for noise-free data."""
+    return Positive(jnp.asarray(value, dtype), floor=VARIANCE_FLOOR)
 
 
 def default_kernel(scaling: Scaling, dtype) -> RBF:

@@ -1,0 +1,7 @@
+"""Ready models with starting values taken from the data."""
+
+from ._deep import deep_gp as deep_gp
+from ._deep import dsvi as dsvi
+from ._shallow import default_kernel as default_kernel
+from ._shallow import gp_regression as gp_regression
+from ._shallow import sparse_gp_regression as sparse_gp_regression

@@ -1,0 +1,130 @@
+"""Models with several layers."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+
+from ..data import Dataset, Scaling, standardise, standardise_inputs
+from ..errors import InputError
+from ..inducing import Points, k_means
+from ..kernels import RBF, AbstractKernel, White
+from ..layers import AppendInputs, GPLayer, LatentVariables
+from ..likelihoods import AbstractLikelihood, GaussianNoise
+from ..means import Zero, linear_map
+from ..model import DeepGP
+from ..parameters import Positive
+from ..typing import Array, Float
+from ._shallow import NOISE_START, VARIANCE_FLOOR, check_data, noise_start
+
+LARGEST_WIDTH = 30
+BETWEEN_LAYERS = 1e-5
+
+
+def dsvi(
+    data: Dataset,
+    num_layers: int = 2,
+    num_inducing: int = 100,
+    *,
+    likelihood: AbstractLikelihood | None = None,
+    seed: int = 0,
+) -> DeepGP:
+    """The model of [DSVI, section 5 and appendix]: inner layers of width min(30, D), k-means inducing points.
+
+    ARD RBF kernels with length scales and variance 2, noise of variance 1e-5 between layers, Gaussian noise of
+    variance 0.01; fixed linear means in the inner layers, through which the inducing points are mapped too.
+    """
+    plan = _Plan.of(data, num_layers, None, likelihood, 0.01)
+    width = min(LARGEST_WIDTH, data.num_inputs)
+    x, z = plan.x, k_means(plan.x, num_inducing, seed)
+    layers = []
+    for index in range(num_layers):
+        last = index == num_layers - 1
+        kernel = RBF(jnp.full(x.shape[1], 2.0, x.dtype), jnp.asarray(2.0, x.dtype))
+        mean = Zero() if last else linear_map(x, width)
+        outputs = plan.num_outputs if last else width
+        layers.append(GPLayer(kernel if last else _with_noise(kernel, x.dtype), outputs, mean, Points(z)))
+        x, z = mean(x), mean(z)
+    return DeepGP(tuple(layers), plan.likelihood, plan.scaling)
+
+
+def deep_gp(
+    data: Dataset,
+    num_layers: int = 2,
+    num_inducing: int = 100,
+    *,
+    width: int | None = None,
+    likelihood: AbstractLikelihood | None = None,
+    append_inputs: bool = False,
+    num_latents: int = 0,
+    seed: int = 0,
+) -> DeepGP:
+    """A deep model that needs no tuning.
+
+    Length scales start at the median distance of what a layer sees, inner layers start near the identity, inducing
+    points at cluster centres. `width` of the inner layers is min(30, D) unless given. `append_inputs` puts x beside
+    the inputs of every later layer; `num_latents` puts latent variables beside x, for densities that aren't Gaussian.
+    Targets are standardised for Gaussian noise, the default, and left alone for other likelihoods.
+    """
+    plan = _Plan.of(data, num_layers, width, likelihood, NOISE_START)
+    width = min(LARGEST_WIDTH, data.num_inputs) if width is None else width
+    x, z = plan.x, k_means(plan.x, num_inducing, seed)
+    layers, inputs = [], (x, z)
+    if num_latents:
+        layers.append(LatentVariables(num_latents))
+        draws = np.random.default_rng(seed).normal(size=(len(x) + len(z), num_latents))
+        x, z = (_beside(part, new) for part, new in zip((x, z), (draws[: len(x)], draws[len(x) :]), strict=True))
+    for index in range(num_layers):
+        last = index == num_layers - 1
+        mean = Zero() if last else linear_map(x, width)
+        kernel = _median_kernel(x)
+        outputs = plan.num_outputs if last else width
+        layers.append(GPLayer(kernel if last else _with_noise(kernel, x.dtype), outputs, mean, Points(z)))
+        x, z = mean(x), mean(z)
+        if append_inputs and not last:
+            layers.append(AppendInputs())
+            x, z = (_beside(part, new) for part, new in zip((x, z), inputs, strict=True))
+    return DeepGP(tuple(layers), plan.likelihood, plan.scaling)
+
+
+class _Plan(eqx.Module):
+    """What both architectures need to know first."""
+
+    x: Float[Array, "N D"]
+    num_outputs: int
+    likelihood: AbstractLikelihood
+    scaling: Scaling
+
+    @classmethod
+    def of(cls, data, num_layers: int, width: int | None, likelihood: AbstractLikelihood | None, noise: float) -> _Plan:
+        check_data(data)
+        if num_layers < 1:
+            raise InputError(f"A deep GP needs num_layers >= 1; got {num_layers}.")
+        if width is not None and width < 1:
+            raise InputError(f"Inner layers need width >= 1; got {width}. Leave it out for min(30, D).")
+        if likelihood is None:
+            likelihood = GaussianNoise(noise_start(noise, data.x.dtype))
+        likelihood.check_targets(np.asarray(data.y))
+        scaling = standardise(data) if isinstance(likelihood, GaussianNoise) else standardise_inputs(data)
+        num_outputs = likelihood.num_latents(data.num_outputs)
+        return cls(scaling.inputs(data.x), num_outputs, likelihood, scaling)
+
+
+def _median_kernel(x: Float[Array, "N D"], rows: int = 500) -> RBF:
+    """ARD RBF whose length scales are the median distance of two rows, the same in every column."""
+    some = np.asarray(x)[np.linspace(0, len(x) - 1, min(rows, len(x))).astype(int)]
+    squared = np.maximum(np.sum((some[:, None] - some[None]) ** 2, axis=-1), 0.0)
+    distances = np.sqrt(squared[np.triu_indices(len(some), 1)])
+    typical = float(np.median(distances)) if np.any(distances > 0) else 1.0
+    lengthscales = jnp.full(x.shape[1], typical if typical > 0 else float(np.max(distances)), x.dtype)
+    return RBF(lengthscales, Positive(jnp.ones((), x.dtype), floor=VARIANCE_FLOOR))
+
+
+def _with_noise(kernel: AbstractKernel, dtype) -> AbstractKernel:
+    """Between-layer noise, learnt [DSVI, section 2.2]."""
+    return kernel + White(Positive(jnp.asarray(BETWEEN_LAYERS, dtype), floor=0.1 * BETWEEN_LAYERS))
+
+
+def _beside(left: Float[Array, "N D"], right) -> Float[Array, "N E"]:
+    return jnp.concatenate([left, jnp.asarray(right, left.dtype)], axis=-1)

@@ -1,0 +1,55 @@
+"""Sums over rows, a chunk at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from ..typing import Array, Float, PyTree
+
+
+def sum_over_rows(
+    function: Callable[[PyTree, PyTree], Float[Array, ""]], shared: PyTree, rows: PyTree, chunk_rows: int | None
+) -> Float[Array, ""]:
+    """Σ function(shared, chunk) over chunks of rows: arrays whose first axis is the row.
+
+    A chunk's value and gradient are computed together, so that its intermediates stay in the cache and nothing is
+    computed twice; the gradient by `shared` is added up. It can't be differentiated by `rows` if there are chunks.
+    """
+    num_rows = jax.tree.leaves(rows)[0].shape[0]
+    if chunk_rows is None or chunk_rows >= num_rows:
+        return function(shared, rows)
+    return _chunked(shared, rows, function, chunk_rows)
+
+
+@eqx.filter_custom_vjp
+def _chunked(shared, rows, function, chunk_rows):
+    return _add_up(lambda chunk: function(shared, chunk), rows, chunk_rows)
+
+
+@_chunked.def_fwd
+def _forward(perturbed, shared, rows, function, chunk_rows):
+    return _add_up(lambda chunk: eqx.filter_value_and_grad(function)(shared, chunk), rows, chunk_rows)
+
+
+@_chunked.def_bwd
+def _backward(gradient, cotangent, perturbed, shared, rows, function, chunk_rows):
+    return jax.tree.map(lambda leaf: leaf * cotangent.astype(leaf.dtype), gradient)
+
+
+def _add_up(part: Callable[[PyTree], PyTree], rows: PyTree, chunk_rows: int) -> PyTree:
+    """Whole chunks in a loop, then the rows that are left."""
+    num_rows = jax.tree.leaves(rows)[0].shape[0]
+    num_chunks, rest = divmod(num_rows, chunk_rows)
+    whole = num_chunks * chunk_rows
+    chunks = jax.tree.map(lambda leaf: leaf[:whole].reshape(num_chunks, chunk_rows, *leaf.shape[1:]), rows)
+    shapes = jax.eval_shape(part, jax.tree.map(lambda leaf: leaf[0], chunks))
+    zero = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), shapes)
+    total, _ = lax.scan(lambda sums, chunk: (jax.tree.map(jnp.add, sums, part(chunk)), None), zero, chunks)
+    if rest:
+        total = jax.tree.map(jnp.add, total, part(jax.tree.map(lambda leaf: leaf[whole:], rows)))
+    return total

@@ -1,0 +1,66 @@
+"""What the layers inside a deep model do."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+
+from ..covariances import IndependentProcesses
+from ..distributions import Gaussian, Mixture
+from ..errors import InputError
+from ..inference import Fit
+from ..layers import AppendInputs, GPLayer, LatentVariables
+from ..model import DeepGP
+from ..posteriors import AbstractPosterior
+from ..propagate import as_gp, draw_noise, layer_inputs, layer_marginal, layer_over_both, layer_over_inputs
+from ..typing import Array, Float, RandomKey
+from ._predict import model_inputs
+
+
+def predict_layers(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> tuple[Gaussian | Mixture, ...]:
+    """The distribution of every GP layer's output at the rows of x, in the model's units; the last is f itself.
+
+    The first layer's is Gaussian, those behind it are mixtures over samples.
+    """
+    outputs = _outputs(fitted.model, fitted.posterior, model_inputs(fitted, x), jr.key(seed), num_samples)
+    return tuple(q if q.mean.ndim == 2 else Mixture(q) for q in outputs)
+
+
+@eqx.filter_jit
+def _outputs(
+    model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"], key: RandomKey, num_samples: int
+) -> list[Gaussian]:
+    carry, noise = posterior.begin(model.layers), draw_noise(model.layers, key, num_samples, x.shape[0], x.dtype)
+    given = enumerate(zip(model.layers, layer_inputs(model.layers, posterior, x, carry, noise), strict=True))
+    return [layer_marginal(i, layer, posterior, at, carry) for i, (layer, at) in given if isinstance(layer, GPLayer)]
+
+
+def sample_jointly(fitted: Fit, x, *, num_samples: int = 10, seed: int = 0) -> Float[Array, "S N P"]:
+    """Draws of f at all rows of x together, through every layer, in raw units: O(N³).
+
+    For values at more inputs later, of the same functions, there is `draw_functions`.
+    """
+    model = fitted.model
+    if any(isinstance(layer, LatentVariables) for layer in model.layers):
+        raise InputError("sample_jointly() draws functions of x; latent variables make y differ from row to row.")
+    draws = _joint_draws(model, fitted.posterior, model_inputs(fitted, x), jr.key(seed), num_samples)
+    return draws if model.scaling is None else model.scaling.invert_outputs(draws)
+
+
+@eqx.filter_jit
+def _joint_draws(
+    model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"], key: RandomKey, num_samples: int
+) -> Float[Array, "S N P"]:
+    carry, f = posterior.begin(model.layers), x
+    for index, layer in enumerate(model.layers):
+        if isinstance(layer, AppendInputs):
+            f = jnp.concatenate([f, jnp.broadcast_to(x, (*f.shape[:-1], x.shape[-1]))], axis=-1)
+            continue
+        gp = as_gp(layer)
+        processes = gp.processes()
+        independent = isinstance(processes, IndependentProcesses) and processes.mixing is None
+        over = layer_over_inputs if independent else layer_over_both
+        draws = over(index, gp, posterior, f, carry).sample(jr.fold_in(key, index), num_samples if f.ndim == 2 else 1)
+        f = draws if f.ndim == 2 else draws[0]
+    return f

@@ -1,0 +1,145 @@
+"""Draws of whole functions, which can be evaluated anywhere and later."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+
+from ..covariances import IndependentProcesses, Kuf
+from ..data import check_inputs
+from ..errors import InputError
+from ..inducing import AbstractInducing, Points
+from ..inference import Fit
+from ..kernels import AbstractKernel, Sum, White, sample_frequencies
+from ..layers import AppendInputs
+from ..linalg import einsum, matmul
+from ..means import AbstractMean
+from ..model import DeepGP
+from ..posteriors import Exact, noise_variances
+from ..propagate import as_gp
+from ..typing import Array, Float, RandomKey
+
+
+class PriorDraws(eqx.Module):
+    """Functions of a stationary prior by random Fourier features: Σ_f cos(ω_f·x) a_f + sin(ω_f·x) b_f."""
+
+    frequencies: Float[Array, "Q F D"]
+    weights: Float[Array, "S P G"]
+
+    @classmethod
+    def of(cls, kernel: AbstractKernel, key: RandomKey, num_draws: int, num_processes: int, z, num_features: int):
+        """One function per draw and process; the processes share the kernel or have one each."""
+        key_frequencies, key_weights = jr.split(key)
+        variance = kernel.diag(z[None, :1])
+        if len(variance) == 1:
+            frequencies = sample_frequencies(kernel, key_frequencies, num_features, z.shape[-1])[None]
+        else:
+            draw = eqx.filter_vmap(lambda k, own_key: sample_frequencies(k, own_key, num_features, z.shape[-1]))
+            frequencies = draw(kernel, jr.split(key_frequencies, len(variance)))
+        weights = jr.normal(key_weights, (num_draws, num_processes, 2 * num_features), z.dtype)
+        return cls(frequencies, weights * jnp.sqrt(variance / num_features))
+
+    def __call__(self, x: Float[Array, "*b N D"]) -> Float[Array, "S P N"]:
+        angles = einsum("...nd,qfd->...qnf", x, self.frequencies)
+        features = jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=-1)
+        return matmul(features, self.weights[..., None])[..., 0]
+
+
+class LayerDraws(eqx.Module):
+    """Functions of a layer: those of the prior, moved so that they pass through draws of the inducing outputs.
+
+    f(x) = φ(x) + Kxu Kuu⁻¹ (u − φ(Z)) [Wilson et al. 2020, eq. 13].
+    """
+
+    prior: tuple[PriorDraws, ...]
+    coefficients: Float[Array, "S P M"]
+    kernel: AbstractKernel
+    inducing: AbstractInducing
+    mean: AbstractMean
+    mixing: Float[Array, "R P"] | None
+
+    def __call__(self, x: Float[Array, "*b N D"]) -> Float[Array, "S N R"]:
+        Kfu = Kuf(self.inducing, self.kernel, x[..., None, :, :]).mT
+        f = matmul(Kfu, self.coefficients[..., None])[..., 0].mT + sum(part(x) for part in self.prior).mT
+        return (f if self.mixing is None else matmul(f, self.mixing.T)) + self.mean(x)
+
+
+class FunctionDraws(eqx.Module):
+    """Functions drawn from the posterior: call it with inputs in raw units, as often as you like.
+
+    The same input gives the same values every time. Noise between layers isn't part of a function and is left out.
+    """
+
+    layers: tuple[LayerDraws | None, ...]
+    model: DeepGP
+    num_inputs: int = eqx.field(static=True)
+    input_names: tuple[str, ...] = eqx.field(static=True)
+
+    def __call__(self, x) -> Float[Array, "S N P"]:
+        checked = check_inputs(x, self.num_inputs, self.input_names)
+        values = _evaluate(self.layers, self.model.inputs_to_model_units(checked))
+        return values if self.model.scaling is None else self.model.scaling.invert_outputs(values)
+
+
+@eqx.filter_jit
+def _evaluate(layers: tuple[LayerDraws | None, ...], x: Float[Array, "N D"]) -> Float[Array, "S N P"]:
+    f = x
+    for layer in layers:
+        if layer is None:
+            f = jnp.concatenate([f, jnp.broadcast_to(x, (*f.shape[:-1], x.shape[-1]))], axis=-1)
+        else:
+            f = layer(f)
+    return f
+
+
+def draw_functions(fitted: Fit, num_draws: int = 10, *, num_features: int = 1024, seed: int = 0) -> FunctionDraws:
+    """Functions drawn from the posterior, through all layers, at a cost that is linear in later inputs.
+
+    For inducing points (or exact inference), independent or linearly mixed outputs, and kernels that are sums of
+    stationary ones. The prior is approximated by `num_features` random frequencies, with an error that shrinks with
+    their square root and matters only where the data say little.
+    """
+    layers, keys = fitted.model.layers, jr.split(jr.key(seed), len(fitted.model.layers))
+    drawn = [
+        None if isinstance(layer, AppendInputs) else _draw_layer(index, fitted, keys[index], num_draws, num_features)
+        for index, layer in enumerate(layers)
+    ]
+    return FunctionDraws(tuple(drawn), fitted.model, fitted.num_inputs, fitted.input_names)
+
+
+def _draw_layer(index: int, fitted: Fit, key: RandomKey, num_draws: int, num_features: int) -> LayerDraws:
+    posterior, layer = fitted.posterior, as_gp(fitted.model.layers[index])
+    carry, processes, inducing = posterior.begin(fitted.model.layers), layer.processes(), posterior.inducing(index, layer)
+    independent = isinstance(processes, IndependentProcesses)
+    if not independent or not isinstance(inducing, Points) or inducing.locations.value.ndim != 2:
+        raise InputError(
+            "draw_functions() needs inducing points that all outputs share, and independent or linearly mixed outputs; "
+            f"layer {index} has {type(inducing).__name__} and {type(layer.kernel).__name__}. Use sample_jointly()."
+        )
+    key_prior, key_noise, key_outputs = jr.split(key, 3)
+    smooth, noise = _split_noise(processes.kernel)
+    if isinstance(posterior, Exact):
+        noise = noise + noise_variances(fitted.model)[:, None]
+    z, num_processes = inducing.locations.value, processes.num_blocks(layer.num_outputs)
+    prior = tuple(
+        PriorDraws.of(part, own_key, num_draws, num_processes, z, num_features)
+        for part, own_key in zip(smooth, jr.split(key_prior, len(smooth)), strict=True)
+    )
+    values = sum(part(z) for part in prior)
+    values = values + jnp.sqrt(noise) * jr.normal(key_noise, values.shape, z.dtype)
+    moments = posterior.moments(index, jnp.eye(len(z), dtype=z.dtype)[None], carry)
+    spread = jr.normal(key_outputs, (num_draws, *moments.spread.shape[:-2], moments.spread.shape[-1]), z.dtype)
+    whitened = moments.mean + matmul(moments.spread, spread[..., None])[..., 0]
+    root = carry.root(index)
+    rest = root.solve(root.matmul(whitened[..., None]) - values[..., None])
+    return LayerDraws(
+        prior, root.solve_transposed(rest)[..., 0], processes.kernel, inducing, layer.mean, processes.mixing
+    )
+
+
+def _split_noise(kernel: AbstractKernel) -> tuple[list[AbstractKernel], Float[Array, "..."] | float]:
+    """The smooth terms of a sum, and the variance of its white noise."""
+    terms = kernel.kernels if isinstance(kernel, Sum) else (kernel,)
+    noise = sum((term.variance.value[..., None] for term in terms if isinstance(term, White)), 0.0)
+    return [term for term in terms if not isinstance(term, White)], noise

@@ -1,0 +1,79 @@
+"""Predictions at inputs that are known up to a Gaussian error."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from ..distributions import AbstractDistribution, Gaussian, Mixture
+from ..errors import InputError
+from ..inference import Fit
+from ..likelihoods import GaussianNoise
+from ..model import DeepGP
+from ..posteriors import AbstractPosterior
+from ..propagate import as_gp
+from ..typing import RandomKey
+from ..uncertain import as_input_variance, input_variance_to_model_units, sampled_marginal, uncertain_marginal
+from ._predict import CHUNK_ROWS, model_inputs
+
+
+def predict_uncertain(fitted: Fit, x, input_variance) -> AbstractDistribution:
+    """New observations y, noise included, at inputs N(x, input_variance): the Gaussian with y's exact moments.
+
+    `input_variance` is in raw units: one number, one per column [D], or one per entry [N, D]. For one layer and
+    kernels that have an expansion (`dgpax.expectations`); y's true distribution isn't Gaussian, see
+    `predict_uncertain_sampled`.
+    """
+    likelihood, num_layers = _gaussian_noise(fitted), len(fitted.model.layers)
+    if num_layers > 1:
+        raise InputError(
+            f"predict_uncertain() is for models with one layer; this one has {num_layers}. "
+            "Use predict_uncertain_sampled."
+        )
+    q = _closed_form(fitted.model, fitted.posterior, _inputs(fitted, x, input_variance))
+    return fitted.model.to_raw_units(Gaussian(q.mean, likelihood.predictive_variance(q)))
+
+
+def predict_uncertain_sampled(
+    fitted: Fit, x, input_variance, *, num_samples: int = 100, seed: int = 0
+) -> AbstractDistribution:
+    """As `predict_uncertain`, for every kernel and depth: a mixture over draws of the inputs and of inner layers."""
+    if num_samples < 1:
+        raise InputError(f"num_samples must be at least 1; got {num_samples}.")
+    likelihood = _gaussian_noise(fitted)
+    inputs = _inputs(fitted, x, input_variance)
+    rows = max(1, CHUNK_ROWS // num_samples)
+    parts = []
+    for start in range(0, inputs.mean.shape[0], rows):
+        chunk = jax.tree.map(lambda leaf, start=start: leaf[start : start + rows], inputs)
+        parts.append(_sampled(fitted.model, fitted.posterior, chunk, jr.fold_in(jr.key(seed), start), num_samples))
+    q = jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=-2), *parts)
+    return fitted.model.to_raw_units(Mixture(Gaussian(q.mean, likelihood.predictive_variance(q))))
+
+
+def _gaussian_noise(fitted: Fit) -> GaussianNoise:
+    likelihood = fitted.model.likelihood
+    if not isinstance(likelihood, GaussianNoise):
+        raise InputError(
+            f"Predictions at uncertain inputs are for GaussianNoise; the model has {type(likelihood).__name__}."
+        )
+    return likelihood
+
+
+def _inputs(fitted: Fit, x, input_variance) -> Gaussian:
+    """The inputs and their variances in the model's units."""
+    mean = model_inputs(fitted, x)
+    return Gaussian(mean, input_variance_to_model_units(fitted.model, as_input_variance(input_variance, mean)))
+
+
+@eqx.filter_jit
+def _closed_form(model: DeepGP, posterior: AbstractPosterior, x: Gaussian) -> Gaussian:
+    return uncertain_marginal(0, as_gp(model.layers[0]), posterior, x, posterior.begin(model.layers))
+
+
+@eqx.filter_jit
+def _sampled(model: DeepGP, posterior: AbstractPosterior, x: Gaussian, key: RandomKey, num_samples: int) -> Gaussian:
+    carry = posterior.begin(model.layers)
+    return sampled_marginal(model.layers, posterior, x, carry, key=key, num_samples=num_samples)
