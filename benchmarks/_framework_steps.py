@@ -97,8 +97,8 @@ def fastest(steps: Sequence[Step], seconds: float) -> list[float]:
 
 
 def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
-    """The slope of log seconds against log size between the two largest sizes."""
-    return float(np.log(seconds[-1] / seconds[-2]) / np.log(sizes[-1] / sizes[-2]))
+    """The slope of log seconds against log size, by least squares on the three largest sizes."""
+    return float(np.polyfit(np.log(sizes[-3:]), np.log(seconds[-3:]), 1)[0])
 
 
 def _variational_step(

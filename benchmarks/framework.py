@@ -28,8 +28,8 @@ INTRODUCTION = """\
 Seconds of one step: an objective with the gradient by all parameters, compiled before; the fastest of several, taken in
 turns. LMC is the linear model of coregionalisation with N rows, P outputs, L latent processes and one input. Its
 inducing variables are all outputs at M locations ("vector"), M pairs of a location and an output ("pairs"), or M points
-in every latent process ("latent"). An exponent is the slope of log seconds between the two largest sizes; beside it
-stands that of the leading terms in Table 1 of van der Wilk et al. (2020) for large sizes (vector: P³M³ + NP³M²; latent:
+in every latent process ("latent"). An exponent is the slope of log seconds on the three largest sizes; beside it stands
+that of the leading terms in Table 1 of van der Wilk et al. (2020) for large sizes (vector: P³M³ + NP³M²; latent:
 LM³ + NLM² + NPL; pairs are not in the table: M³ + NPM²)."""
 SECONDS = Column("seconds", "seconds", ".2g")
 TABLES = (
@@ -119,7 +119,7 @@ def series(plan: Plan) -> list[Record]:
             times = [_lmc(records, inducing, replace(start, **{letter: value}), plan.seconds) for value in values]
             paper = ORDERS[inducing, letter]
             measured = exponent(values, times)
-            names = {"kind": "exponent", "inducing": inducing, "grows": letter, "paper": paper}
+            names: Record = {"kind": "exponent", "inducing": inducing, "grows": letter, "paper": paper}
             records.append(_shown(names | {"measured": measured}))
     return records
 

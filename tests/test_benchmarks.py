@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))  # benchmarks isn't installed
 
-from benchmarks import _record, _tables, regression, report, steps  # noqa: E402
+from benchmarks import _framework_steps, _record, _tables, framework, regression, report, steps  # noqa: E402
 
 FIT = {"kind": "fit", "dataset": "energy", "model": "exact", "library": "dgpax", "split": 0, "rmse": 0.5}
 FIT |= {"log_likelihood": -0.7, "objective": 10.0, "steps": 3, "converged": True}
@@ -178,3 +178,19 @@ def test_libraries_take_the_same_steps(tmp_path):
         assert record["elbo_end"] == pytest.approx(records[0]["elbo_end"], rel=0.05)
         assert record["elbo_end"] > record["elbo_start"]
     assert "| small | 50 | 2 | dgpax |" in report.render(tmp_path)
+
+
+def test_an_exponent_is_that_of_the_largest_sizes():
+    assert _framework_steps.exponent([1, 2, 4, 8], [7.0, 1.0, 8.0, 64.0]) == pytest.approx(3.0)
+
+
+@pytest.mark.slow
+def test_a_quick_run_of_the_framework(tmp_path):
+    path = framework.main(["--quick", "--results", str(tmp_path)])
+    assert path is not None
+    records = json.loads(path.read_text("utf-8"))["records"]
+    assert {record["kind"] for record in records} == {table.kind for table in framework.TABLES}
+    assert all(record["seconds"] > 0 for record in records if "seconds" in record)
+    page = report.render(tmp_path)
+    assert f"## {framework.TITLE}" in page
+    assert "| pairs | P | 1 |" in page

@@ -10,7 +10,7 @@ import dgpax
 from dgpax import DeepGP, GPLayer
 from dgpax.errors import InputError, MissingRuleError
 from dgpax.inducing import AdditiveFourier, Fourier, OutputPairs, OutputPoints, Points
-from dgpax.inference import NaturalGradient, Variational
+from dgpax.inference import AbstractMethod, NaturalGradient, Variational
 from dgpax.kernels import LMC, RBF, Linear, Matern32, Separate, spectral_density
 from dgpax.likelihoods import GaussianNoise
 from dgpax.means import Constant
@@ -21,7 +21,7 @@ Z = jnp.linspace(-1, 1, M * D).reshape(M, D)
 MIXED = LMC(RBF(), jnp.ones((P, 2)))
 
 
-def fit(layer, inference="variational", noise: float | np.ndarray = 0.1):
+def fit(layer, inference: str | AbstractMethod = "variational", noise: float | np.ndarray = 0.1):
     rng = np.random.default_rng(0)
     data = dgpax.dataset(rng.uniform(-1, 1, size=(8, D)), rng.normal(size=(8, P)))
     engine = NaturalGradient(max_steps=1, steps_per_call=1) if inference == "variational" else None

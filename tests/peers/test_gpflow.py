@@ -20,7 +20,7 @@ from dgpax.inducing import Multiscale, OutputPoints, Patches, Points
 from dgpax.kernels import LMC, RBF, Convolutional
 from dgpax.likelihoods import GaussianNoise
 from dgpax.objectives import elbo
-from dgpax.posteriors import GaussianBlock, MeanField, to_unwhitened
+from dgpax.posteriors import GaussianBlock, InducingOutputs, MeanField, to_unwhitened
 from dgpax.propagate import layer_marginal, layer_over_both, layer_over_inputs, layer_over_outputs
 
 PEER_PYTHON = os.environ.get("DGPAX_PEER_PYTHON")
@@ -121,11 +121,13 @@ def _posterior(layer: GPLayer, rng) -> MeanField:
 
 def _as_gpflow_whitens(case: Case, posterior: MeanField) -> dict:
     """GPflow lets outputs run fastest where all are correlated, so that its Cholesky factor is another one."""
-    block = posterior.blocks[0]
     if not isinstance(case.layer.inducing, OutputPoints):
+        block = posterior.blocks[0]
+        assert isinstance(block, GaussianBlock)
         return {"mean": block.mean.value, "root": block.root.value}
     order = np.arange(P * M).reshape(P, M).T.ravel()
     (q,) = to_unwhitened(posterior, (case.layer,))
+    assert isinstance(q, InducingOutputs)
     prior = np.asarray(Kuu(case.layer.inducing, case.layer.kernel).to_dense()[0])[np.ix_(order, order)]
     whiten = np.linalg.inv(np.linalg.cholesky(prior))
     root = whiten @ np.asarray(q.root)[0][order]

@@ -105,10 +105,9 @@ def conclude(
     task: Task, run: Run, method: AbstractMethod, engine: AbstractEngine, target: PyTree, started: float
 ) -> Fit:
     """The fit that a trained target makes, with its report."""
-    model, posterior, objective, jitter, clipped = _finish(
-        method, target, task.scaled, task.prepared, jr.key(task.seed)
-    )
-    run.history = run.history or [float(objective)]
+    model, posterior, jitter, clipped = _finish(method, target, task.scaled)
+    if not run.history:
+        run.history = [float(_objective(method, target, task.prepared, jr.key(task.seed)))]
     run.jitter = max(run.jitter, float(jitter))
     report = _report(run, method, engine, target, model, int(clipped), task.data, started)
     return Fit(_values_of(model, task.model), posterior, report, task.data.num_inputs, task.data.input_names)
@@ -131,12 +130,16 @@ def _values_of(trained: PyTree, like: PyTree) -> PyTree:
 
 
 @eqx.filter_jit
-def _finish(method: AbstractMethod, target: PyTree, data: Dataset, prepared: PyTree, key: RandomKey):
-    """The fitted model, its posterior, the objective, the largest jitter, and how many variances had to be clipped."""
+def _finish(method: AbstractMethod, target: PyTree, data: Dataset):
+    """The fitted model, its posterior, the largest jitter, and how many variances had to be clipped."""
     model, posterior = method.finish(target, data)
-    terms, carry = method.objective(target, prepared, key), posterior.begin(model.layers)
-    clipped = _num_clipped(model.layers[0], posterior, carry, data.x[:REPORT_ROWS])
-    return model, posterior, terms.total, jnp.maximum(terms.jitter, carry.jitter()), clipped
+    carry = posterior.begin(model.layers)
+    return model, posterior, carry.jitter(), _num_clipped(model.layers[0], posterior, carry, data.x[:REPORT_ROWS])
+
+
+@eqx.filter_jit
+def _objective(method: AbstractMethod, target: PyTree, prepared: PyTree, key: RandomKey) -> Float[Array, ""]:
+    return method.objective(target, prepared, key).total
 
 
 def _num_clipped(layer: AbstractLayer, posterior: AbstractPosterior, carry: Carry, x: Float[Array, "N D"]):

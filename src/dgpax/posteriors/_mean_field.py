@@ -89,7 +89,7 @@ class MeanField(AbstractPosterior):
 
     def kl(self, layers, carry):
         """½ Σ (|R|² + |m|² − M − log|RRᵀ|), against N(0, I)."""
-        return sum((_kl(block) for block in self.blocks if isinstance(block, GaussianBlock)), jnp.zeros(()))
+        return jnp.sum(jnp.stack([_kl(block) for block in self.blocks if isinstance(block, GaussianBlock)]))
 
     def _gaussian(self, index: int) -> tuple[Float[Array, "Q M"], Float[Array, "Q M M"]]:
         block = self.blocks[index]
