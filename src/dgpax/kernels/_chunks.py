@@ -12,6 +12,8 @@ from jax import lax
 from ..typing import Array, Float, Int
 
 MAX_ENTRIES = 2**22
+"""What stays near a CPU's caches. A GPU takes `GPU_FACTOR` times as much at once."""
+GPU_FACTOR = 16
 
 
 def map_rows(
@@ -19,7 +21,8 @@ def map_rows(
 ) -> Float[Array, "*c N"]:
     """function(x), in chunks of rows; `entries` are the numbers that it makes on the way for a row."""
     N = x.shape[-2]
-    size = max(1, MAX_ENTRIES // (entries * max(1, math.prod(x.shape[:-2]))))
+    allowed = MAX_ENTRIES * (1 if jax.default_backend() == "cpu" else GPU_FACTOR)
+    size = max(1, allowed // (entries * max(1, math.prod(x.shape[:-2]))))
     if size >= N:
         return function(x)
     padding = jnp.broadcast_to(x[..., :1, :], (*x.shape[:-2], -N % size, x.shape[-1]))
