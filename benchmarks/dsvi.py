@@ -113,7 +113,7 @@ def main(argv: list[str] | None = None) -> Path:
 
 def _name(arguments: argparse.Namespace) -> str:
     """The part, or the datasets where they were chosen by hand; the engine and the precision unless they are usual."""
-    words = arguments.datasets or [arguments.part]
+    words = list(arguments.datasets or [arguments.part])
     words += [arguments.engine] if arguments.engine else []
     words += [arguments.precision] if arguments.precision != "float64" else []
     return "-".join(words)
