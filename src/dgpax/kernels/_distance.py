@@ -19,6 +19,7 @@ from ..parameters import AbstractParameter
 from ..typing import Array, Float
 
 DIFFERENCES_UP_TO = 16
+SMOOTH_DIFFERENCES_UP_TO = 3
 
 
 def per_column(
@@ -41,9 +42,16 @@ def scale_inputs(x: Float[Array, "*b N D"], lengthscale: AbstractParameter) -> F
     return x / per_column(lengthscale, x, "length scale")
 
 
-def squared_distances(x: Float[Array, "*#b N D"], y: Float[Array, "*#b M D"]) -> Float[Array, "*b2 N M"]:
-    """|x_n − y_m|². By differences for few columns, by one centred matrix product for many."""
-    return _squared_distances(x, y, x.shape[-1] <= DIFFERENCES_UP_TO)
+def squared_distances(
+    x: Float[Array, "*#b N D"], y: Float[Array, "*#b M D"], *, smooth: bool = False
+) -> Float[Array, "*b2 N M"]:
+    """|x_n − y_m|². By differences for few columns, by one centred matrix product for many.
+
+    `smooth` says that rounding of the order of |x|²·eps does no harm, as for functions that are smooth at zero: in
+    float64 the faster product is then used from four columns on.
+    """
+    few = SMOOTH_DIFFERENCES_UP_TO if smooth and x.dtype == jnp.float64 else DIFFERENCES_UP_TO
+    return _squared_distances(x, y, x.shape[-1] <= few)
 
 
 def squared_distances_within(x: Float[Array, "*b N D"]) -> Float[Array, "*b N N"]:

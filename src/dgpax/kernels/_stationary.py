@@ -18,12 +18,18 @@ class AbstractStationary(AbstractKernel):
     lengthscale: eqx.AbstractVar[AbstractParameter]
     variance: eqx.AbstractVar[AbstractParameter]
 
+    @property
+    @abc.abstractmethod
+    def smooth(self) -> bool:
+        """Whether the correlation is a smooth function of r² at 0, unlike one of r."""
+
     @abc.abstractmethod
     def shape(self, r2: Float[Array, "*s"]) -> Float[Array, "*s"]:
         """The correlation as a function of the squared scaled distance; 1 at 0."""
 
     def cross(self, x, y):
-        r2 = squared_distances(scale_inputs(x, self.lengthscale), scale_inputs(y, self.lengthscale))
+        x, y = scale_inputs(x, self.lengthscale), scale_inputs(y, self.lengthscale)
+        r2 = squared_distances(x, y, smooth=self.smooth)
         return self.variance.value[..., None, None] * self.shape(r2)
 
     def gram(self, x):
@@ -41,6 +47,10 @@ class RBF(AbstractStationary):
     lengthscale: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
     variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
 
+    @property
+    def smooth(self):
+        return True
+
     def shape(self, r2):
         return jnp.exp(-0.5 * r2)
 
@@ -50,6 +60,10 @@ class Matern12(AbstractStationary):
 
     lengthscale: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
     variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
+
+    @property
+    def smooth(self):
+        return False
 
     def shape(self, r2):
         return exponential(r2, 1.0)
@@ -61,6 +75,10 @@ class Matern32(AbstractStationary):
     lengthscale: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
     variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
 
+    @property
+    def smooth(self):
+        return False
+
     def shape(self, r2):
         return linear_exponential(r2, 3.0)
 
@@ -70,6 +88,10 @@ class Matern52(AbstractStationary):
 
     lengthscale: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
     variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
+
+    @property
+    def smooth(self):
+        return False
 
     def shape(self, r2):
         return quadratic_exponential(r2, 5.0)
@@ -81,6 +103,10 @@ class RationalQuadratic(AbstractStationary):
     lengthscale: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
     variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
     alpha: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
+
+    @property
+    def smooth(self):
+        return True
 
     def shape(self, r2):
         alpha = self.alpha.value[..., None, None]
