@@ -7,9 +7,9 @@ import types
 import dgpax
 
 PUBLIC = {
-    "DeepGP", "Dataset", "Fit", "GPLayer", "covariances", "data", "dataset", "deep_gp", "distributions", "dsvi",
-    "expectations", "fit", "fit_many", "freeze", "gp_regression", "inducing", "inference", "kernels", "layers",
-    "likelihoods", "linalg", "load", "means", "metrics",
+    "DeepGP", "Dataset", "Fit", "GPLayer", "covariances", "data", "dataset", "decoder", "deep_gp", "distributions",
+    "dsvi", "expectations", "fit", "fit_many", "freeze", "gp_regression", "gplvm", "inducing", "inference", "kernels",
+    "latent_positions", "layers", "likelihoods", "linalg", "load", "means", "metrics",
     "objectives", "parameters", "plot", "posteriors", "predict", "predict_jointly", "predict_latent", "prediction",
     "sparse_gp_regression", "table", "unfreeze",
 }  # fmt: skip

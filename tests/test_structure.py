@@ -13,8 +13,8 @@ import dgpax
 PACKAGE = Path(dgpax.__file__).parent
 ORDER = [
     "typing", "errors", "parameters", "linalg", "distributions", "data", "kernels", "means", "inducing", "covariances",
-    "conditional", "expectations", "likelihoods", "layers", "model", "architectures", "posteriors", "propagate",
-    "uncertain", "objectives", "inference", "prediction", "metrics", "plot", "cli",
+    "conditional", "expectations", "likelihoods", "layers", "model", "posteriors", "propagate", "uncertain",
+    "objectives", "inference", "architectures", "prediction", "metrics", "plot", "cli",
 ]  # fmt: skip
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 

@@ -24,9 +24,12 @@ from . import parameters as parameters
 from . import plot as plot
 from . import posteriors as posteriors
 from . import prediction as prediction
+from .architectures import decoder as decoder
 from .architectures import deep_gp as deep_gp
 from .architectures import dsvi as dsvi
 from .architectures import gp_regression as gp_regression
+from .architectures import gplvm as gplvm
+from .architectures import latent_positions as latent_positions
 from .architectures import sparse_gp_regression as sparse_gp_regression
 from .data import Dataset as Dataset
 from .data import dataset as dataset

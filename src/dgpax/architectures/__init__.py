@@ -2,6 +2,10 @@
 
 from ._deep import deep_gp as deep_gp
 from ._deep import dsvi as dsvi
+from ._gplvm import Start as Start
+from ._gplvm import decoder as decoder
+from ._gplvm import gplvm as gplvm
+from ._gplvm import latent_positions as latent_positions
 from ._shallow import default_kernel as default_kernel
 from ._shallow import gp_regression as gp_regression
 from ._shallow import sparse_gp_regression as sparse_gp_regression

@@ -13,6 +13,7 @@ from ._catalogue import load as load
 from ._catalogue import names as names
 from ._dataset import Dataset as Dataset
 from ._dataset import dataset as dataset
+from ._dataset import outputs_only as outputs_only
 from ._minibatch import batch_indices as batch_indices
 from ._minibatch import minibatch as minibatch
 from ._minibatch import split as split

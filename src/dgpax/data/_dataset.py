@@ -62,18 +62,34 @@ def dataset(x, y, *, missing: str = "error") -> Dataset:
     "keep_outputs" keeps NaN in y as missing outputs, if every row and every column of y has at least one value.
     Infinite values always raise.
     """
-    if missing not in _POLICIES:
-        raise UnknownNameError(f"dataset(missing={missing!r}) isn't known. There are: {', '.join(_POLICIES)}.")
-    if isinstance(x, Tracer) or isinstance(y, Tracer):
-        raise InputTypeError(
-            "dataset() looks at the values, which are unknown inside jit, grad or vmap. "
-            "Call it outside and pass the Dataset in, or use Dataset(x, y), which checks nothing."
-        )
+    _check_call(missing, x, y)
     inputs, outputs = read_inputs(x), read_outputs(y)
     if len(inputs.values) != len(outputs.values):
         raise InputError(
             f"x and y must have the same number of rows; x has {len(inputs.values)}, y has {len(outputs.values)}."
         )
+    return _checked(inputs, outputs, missing)
+
+
+def outputs_only(y, *, missing: str = "keep_outputs") -> Dataset:
+    """As `dataset`, without inputs: x is [N, 0]. For models whose inputs are latent, which fill gaps in y by nature."""
+    _check_call(missing, y)
+    outputs = read_outputs(y)
+    nothing = np.zeros((len(outputs.values), 0), outputs.values.dtype)
+    return _checked(Columns(nothing, (), "x"), outputs, missing)
+
+
+def _check_call(missing: str, *values) -> None:
+    if missing not in _POLICIES:
+        raise UnknownNameError(f"dataset(missing={missing!r}) isn't known. There are: {', '.join(_POLICIES)}.")
+    if any(isinstance(value, Tracer) for value in values):
+        raise InputTypeError(
+            "dataset() looks at the values, which are unknown inside jit, grad or vmap. "
+            "Call it outside and pass the Dataset in, or use Dataset(x, y), which checks nothing."
+        )
+
+
+def _checked(inputs: Columns, outputs: Columns, missing: str) -> Dataset:
     if not (all_finite(inputs.values) and all_finite(outputs.values)):
         refuse_infinite(inputs)
         refuse_infinite(outputs)
@@ -96,7 +112,7 @@ def _drop(inputs: Columns, outputs: Columns) -> tuple[Columns, Columns]:
             f"All {num_rows} rows have NaN in x or y: after dropping them there are 0 sample(s), "
             "while a minimum of 1 is required. Fill in the missing values."
         )
-    warnings.warn(f"Dropped {num_dropped} of {num_rows} rows that have NaN in x or y.", DgpaxWarning, stacklevel=3)
+    warnings.warn(f"Dropped {num_dropped} of {num_rows} rows that have NaN in x or y.", DgpaxWarning, stacklevel=4)
     return inputs.rows(complete), outputs.rows(complete)
 
 

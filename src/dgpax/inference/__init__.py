@@ -9,6 +9,7 @@ from ._conjugate import Sparse as Sparse
 from ._fit import Fit as Fit
 from ._fit import fit as fit
 from ._gradient import Gradient as Gradient
+from ._latent_inputs import LatentInputs as LatentInputs
 from ._lbfgs import LBFGS as LBFGS
 from ._loop import Progress as Progress
 from ._many import fit_many as fit_many

@@ -15,4 +15,5 @@ from ._uncertain import sampled_uncertain_elbo as sampled_uncertain_elbo
 from ._uncertain import uncertain_elbo as uncertain_elbo
 from ._importance import ImportanceWeightedTerms as ImportanceWeightedTerms
 from ._importance import importance_weighted_elbo as importance_weighted_elbo
+from ._latent import latent_elbo as latent_elbo
 from ._rows import sum_over_rows as sum_over_rows

@@ -8,12 +8,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 
 from ..data import Dataset
 from ..distributions import Gaussian
 from ..linalg import matmul
 from ..parameters import AbstractParameter, Positive, Real, as_positive, as_real
-from ..typing import RandomKey
+from ..typing import Array, Float, RandomKey
 
 
 class AbstractLatents(eqx.Module):
@@ -61,10 +62,24 @@ class Encoder(AbstractLatents):
         weights.append(jnp.zeros((sizes[-2], sizes[-1])))
         return cls(tuple(Real(w) for w in weights), tuple(Real(jnp.zeros(size)) for size in sizes[1:]))
 
-    def __call__(self, batch):
+    def features(self, batch: Dataset) -> Float[Array, "N H"]:
+        """What the last layer is given."""
         h = jnp.concatenate([batch.x, jnp.nan_to_num(batch.y)], axis=-1)
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             h = jnp.tanh(matmul(h, weight.value) + bias.value) + _padded(h, weight.shape[1])
+        return h
+
+    def near(self, batch: Dataset, mean: Float[Array, "N Q"], stddev: float) -> Encoder:
+        """With the last layer that gives means near these, by least squares, and this standard deviation."""
+        features = np.asarray(self.features(batch))
+        centre = features.mean(axis=0)
+        slope, *_ = np.linalg.lstsq(features - centre, np.asarray(mean) - np.mean(mean, axis=0), rcond=1e-6)
+        weight = np.concatenate([slope, np.zeros_like(slope)], axis=1)
+        bias = np.concatenate([np.mean(mean, axis=0) - centre @ slope, np.full(mean.shape[1], np.log(stddev))])
+        return Encoder((*self.weights[:-1], Real(weight)), (*self.biases[:-1], Real(bias)))
+
+    def __call__(self, batch):
+        h = self.features(batch)
         mean, log_stddev = jnp.split(matmul(h, self.weights[-1].value) + self.biases[-1].value, 2, axis=-1)
         return Gaussian(mean, jnp.exp(2.0 * log_stddev))
 

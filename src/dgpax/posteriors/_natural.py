@@ -5,11 +5,15 @@ import abc
 import equinox as eqx
 import jax.numpy as jnp
 
-from ..linalg import half_tril, matmul, safe_cholesky, solve_lower_transposed
+from ..linalg import half_tril, matmul, safe_cholesky, solve_lower, solve_lower_transposed
 from ..parameters import AbstractParameter
 from ..typing import Array, Float
 
 SMALLEST_DIAGONAL = 0.5
+LARGEST_GROWTH = 2.0
+LARGEST_MOVE = 1.0
+"""Trust region of a step: standard deviations grow at most twofold, means move at most by one of the old standard
+deviations per coordinate on average (root mean square). Steps of a Gaussian likelihood are well inside."""
 
 
 class AbstractNatural(eqx.Module):
@@ -33,12 +37,22 @@ def natural_step(
     """The new (mean, root) of N(m, RRᵀ) after a step down a loss, in a form that never leaves the lower triangle.
 
     With P(RᵀG) = lower triangle, diagonal halved, of RᵀG: T = I + rate·P(RᵀG), its diagonal at least 0.5, then
-    R ← R T⁻¹ and m ← m − rate·RRᵀ g with the new root [design.md, section 6].
+    R ← R T⁻¹ and m ← m − rate·RRᵀ g with the new root [design.md, section 6]. Where the loss curves the wrong way, as
+    it may in inner layers and for single samples, T⁻¹ can be large: a Gaussian whose standard deviations would more
+    than double takes the diagonal part of its step only, and a mean that would jump is moved less far.
     """
-    T = jnp.eye(root.shape[-1], dtype=root.dtype) + rate * _local_gradient(root, root_gradient)
-    diagonal = jnp.diagonal(T, axis1=-2, axis2=-1)
-    lift = jnp.maximum(SMALLEST_DIAGONAL - diagonal, 0.0)
-    return _move(mean, root, mean_gradient, T + lift[..., None] * jnp.eye(root.shape[-1], dtype=root.dtype), rate)
+    eye = jnp.eye(root.shape[-1], dtype=root.dtype)
+    T = eye + rate * _local_gradient(root, root_gradient)
+    diagonal = jnp.maximum(jnp.diagonal(T, axis1=-2, axis2=-1), SMALLEST_DIAGONAL)
+    inverse = solve_lower(jnp.tril(T, -1) + diagonal[..., None] * eye, jnp.broadcast_to(eye, T.shape))
+    growth = jnp.max(jnp.sum(inverse**2, axis=-1), axis=-1)
+    trusted = (growth <= LARGEST_GROWTH**2)[..., None, None]
+    inverse = jnp.where(trusted, inverse, eye / diagonal[..., None])
+    new = jnp.tril(matmul(root, inverse))
+    move = rate * matmul(jnp.swapaxes(new, -1, -2), mean_gradient[..., None])
+    in_old_deviations = jnp.sqrt(jnp.mean(matmul(inverse, move) ** 2, axis=(-2, -1), keepdims=True))
+    shorter = LARGEST_MOVE / jnp.maximum(in_old_deviations, LARGEST_MOVE)
+    return mean - matmul(new, move * shorter)[..., 0], new
 
 
 def classical_natural_step(
@@ -57,14 +71,10 @@ def classical_natural_step(
     H = jnp.eye(root.shape[-1], dtype=root.dtype) + rate * (local + jnp.swapaxes(local, -1, -2))
     flipped = safe_cholesky(jnp.flip(H, (-2, -1)), jitter=0.0).factor
     T = jnp.swapaxes(jnp.flip(flipped, (-2, -1)), -1, -2)
-    return _move(mean, root, mean_gradient, T, rate)
+    new = jnp.tril(jnp.swapaxes(solve_lower_transposed(T, jnp.swapaxes(root, -1, -2)), -1, -2))
+    descent = matmul(new, matmul(jnp.swapaxes(new, -1, -2), mean_gradient[..., None]))[..., 0]
+    return mean - rate * descent, new
 
 
 def _local_gradient(root, root_gradient):
     return half_tril(matmul(jnp.swapaxes(root, -1, -2), root_gradient))
-
-
-def _move(mean, root, mean_gradient, T, rate):
-    new = jnp.swapaxes(solve_lower_transposed(T, jnp.swapaxes(root, -1, -2)), -1, -2)
-    descent = matmul(new, matmul(jnp.swapaxes(new, -1, -2), mean_gradient[..., None]))[..., 0]
-    return mean - rate * descent, jnp.tril(new)
