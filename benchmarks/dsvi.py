@@ -135,7 +135,7 @@ def run(plan: Plan, dataset: str, num_layers: int, dtype: np.dtype) -> list[Reco
         | scores(fitted, test)
         for index, (fitted, (_, test)) in enumerate(zip(fits, pairs, strict=True))
     ]
-    mean, rmse = (np.mean([record[key] for record in records]) for key in ("log_likelihood", "rmse"))
+    mean, rmse = (np.mean([float(record[key] or np.nan) for record in records]) for key in ("log_likelihood", "rmse"))
     print(f"{dataset} L={num_layers} {plan.engine}: {mean:.3f} (RMSE {rmse:.4f}) in {seconds:.0f} s", flush=True)
     return records
 

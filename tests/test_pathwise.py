@@ -84,7 +84,9 @@ def test_joint_samples_have_the_moments_of_the_prediction(deep):
     x = np.linspace(-1, 1, 5)[:, None]
     values = np.asarray(sample_jointly(deep, x, num_samples=4000))[..., 0]
     q = dgpax.predict_latent(deep, x, num_samples=4000)
-    np.testing.assert_allclose(values.mean(0), q.mean[:, 0], atol=6 * float(jnp.sqrt(jnp.max(q.variance))) / np.sqrt(4000))
+    np.testing.assert_allclose(
+        values.mean(0), q.mean[:, 0], atol=6 * float(jnp.sqrt(jnp.max(q.variance))) / np.sqrt(4000)
+    )
     np.testing.assert_allclose(values.std(0), np.sqrt(q.variance)[:, 0], rtol=0.08)
     near = np.asarray(sample_jointly(deep, np.array([[0.0], [1e-3]]), num_samples=50))[..., 0]
     assert np.max(np.abs(near[:, 0] - near[:, 1])) < 0.05

@@ -7,11 +7,11 @@ import types
 import dgpax
 
 PUBLIC = {
-    "DeepGP", "Dataset", "Fit", "GPLayer", "covariances", "data", "dataset", "decoder", "deep_gp", "distributions",
-    "dsvi", "expectations", "fit", "fit_many", "freeze", "gp_regression", "gplvm", "inducing", "inference", "kernels",
-    "latent_positions", "layers", "likelihoods", "linalg", "load", "means", "metrics",
-    "objectives", "parameters", "plot", "posteriors", "predict", "predict_jointly", "predict_latent", "prediction",
-    "sparse_gp_regression", "table", "unfreeze",
+    "Dataset", "DeepGP", "Fit", "GPLayer", "compare_with_one_layer", "covariances", "data", "dataset", "decoder",
+    "deep_gp", "distributions", "dsvi", "expectations", "fit", "fit_many", "freeze", "gp_regression", "gplvm",
+    "inducing", "inference", "kernels", "latent_positions", "layers", "likelihoods", "linalg", "load", "means",
+    "metrics", "objectives", "parameters", "plot", "posteriors", "predict", "predict_jointly", "predict_latent",
+    "prediction", "sparse_gp_regression", "table", "unfreeze",
 }  # fmt: skip
 INTERNAL_MODULES = {"architectures", "cli", "conditional", "errors", "model", "propagate", "typing", "uncertain"}
 

@@ -24,6 +24,7 @@ from . import parameters as parameters
 from . import plot as plot
 from . import posteriors as posteriors
 from . import prediction as prediction
+from .architectures import compare_with_one_layer as compare_with_one_layer
 from .architectures import decoder as decoder
 from .architectures import deep_gp as deep_gp
 from .architectures import dsvi as dsvi

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 
 from .data import Dataset, Scaling
 from .distributions import AbstractDistribution, AbstractJointGaussian, Affine
 from .errors import InputError
-from .layers import AbstractLayer
 from .likelihoods import AbstractLikelihood
 from .parameters import table
 from .typing import Array, Float
@@ -20,7 +21,8 @@ class DeepGP(eqx.Module):
     `scaling` turns raw inputs into these and predictions back, and None means that raw units are the model's.
     """
 
-    layers: tuple[AbstractLayer, ...]
+    layers: tuple[Any, ...]
+    """AbstractLayers, mostly GPLayers: typed so that `model.layers[0].kernel` needs no cast."""
     likelihood: AbstractLikelihood
     scaling: Scaling | None = None
 

@@ -2,6 +2,8 @@
 
 from ._deep import deep_gp as deep_gp
 from ._deep import dsvi as dsvi
+from ._depth import DepthReport as DepthReport
+from ._depth import compare_with_one_layer as compare_with_one_layer
 from ._gplvm import Start as Start
 from ._gplvm import decoder as decoder
 from ._gplvm import gplvm as gplvm

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import NamedTuple
 
+import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -13,7 +14,7 @@ from ..data import Dataset, identity_scaling, outputs_only, standardise
 from ..distributions import Gaussian
 from ..errors import InputError
 from ..inducing import Points, k_means
-from ..inference import AbstractMethod, Fit, LatentInputs, Variational
+from ..inference import Fit, LatentInputs, Variational
 from ..kernels import RBF
 from ..layers import GPLayer, LatentVariables
 from ..likelihoods import AbstractLikelihood, GaussianNoise
@@ -32,7 +33,7 @@ class Start(NamedTuple):
 
     model: DeepGP
     data: Dataset
-    method: AbstractMethod
+    method: LatentInputs | Variational
 
 
 def gplvm(
@@ -137,10 +138,10 @@ def _encoder(data: Dataset, scores: Float[Array, "N Q"], seed: int) -> Encoder:
     return network.near(data, scores, POSITION_STDDEV)
 
 
-def _method(model: DeepGP, data: Dataset, scores: Float[Array, "N Q"], latents: AbstractLatents) -> AbstractMethod:
+def _method(model: DeepGP, data: Dataset, scores: Float[Array, "N Q"], latents: AbstractLatents):
     """With Gaussian noise, q(u) starts at the optimum for the positions where they start."""
     if not isinstance(model.likelihood, GaussianNoise):
         return Variational(MeanField.at_prior(model.layers, latents=[latents]))
     known = DeepGP(model.layers[1:], model.likelihood)
-    (block,) = optimal_posterior(known, Dataset(scores, jnp.nan_to_num(data.y))).blocks
+    (block,) = eqx.filter_jit(optimal_posterior)(known, Dataset(scores, jnp.nan_to_num(data.y))).blocks
     return LatentInputs(MeanField((latents, block)))

@@ -23,3 +23,4 @@ from ._stopping import NeverStop as NeverStop
 from ._stopping import StopWhenStale as StopWhenStale
 from ._variational import ModelAndPosterior as ModelAndPosterior
 from ._variational import Variational as Variational
+from ._variational import suitable_chunk_rows as suitable_chunk_rows

@@ -38,7 +38,8 @@ def fit_many(
     """`fit` for models and data of equal shapes, all at once: on a GPU twenty small models cost little more than one.
 
     `stopping` makes the rule of the i-th fit; a fit that has ended stays where it is while the others go on. `seeds`
-    are 0 for all unless given. A fit whose steps aren't finite ends with a warning, not an error. Everything else is as in `fit`, and so are the results, up to rounding.
+    are 0 for all unless given. A fit whose steps aren't finite ends with a warning, not an error. Everything else is as
+    in `fit`, and so are the results, up to rounding.
     """
     method = as_method(inference)
     engine = method.default_engine() if engine is None else engine
@@ -86,7 +87,7 @@ class _Group:
             state, told = _steps(
                 engine, problem, state, keys, jnp.asarray(active), jnp.asarray(step), jnp.asarray(last_step)
             )
-            infos, accepted = jax.tree.map(lambda leaf: np.asarray(leaf)[:, : last_step - step], told)
+            infos, accepted = jax.tree.map(lambda leaf, left=last_step - step: np.asarray(leaf)[:, :left], told)
             step += accepted.shape[1]
             improved = np.zeros(len(problems), bool)
             for index in np.flatnonzero(active).tolist():

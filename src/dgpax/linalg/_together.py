@@ -35,9 +35,8 @@ def _dense_roots(members: dict[int, Dense], jitter: float) -> dict[int, Abstract
     ends = accumulate(len(matrix) for matrix in matrices)
     roots = {}
     for (index, operator), end, matrix in zip(members.items(), ends, matrices, strict=True):
-        own = jax.tree.map(lambda leaf, start=end - len(matrix), end=end: leaf[start:end], together)
-        batch = operator.matrix.shape[:-2]
-        roots[index] = InverseRoot(*(leaf.reshape(batch + leaf.shape[1:]) for leaf in own))
+        batch, own = operator.matrix.shape[:-2], slice(end - len(matrix), end)
+        roots[index] = InverseRoot(*(leaf[own].reshape(batch + leaf.shape[1:]) for leaf in together))
     return roots
 
 

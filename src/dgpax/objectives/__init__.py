@@ -11,9 +11,9 @@ from ._evidence import log_evidence as log_evidence
 from ._fourier import FourierStatistics as FourierStatistics
 from ._fourier import collapsed_bound_from as collapsed_bound_from
 from ._fourier import has_fourier_statistics as has_fourier_statistics
-from ._uncertain import sampled_uncertain_elbo as sampled_uncertain_elbo
-from ._uncertain import uncertain_elbo as uncertain_elbo
 from ._importance import ImportanceWeightedTerms as ImportanceWeightedTerms
 from ._importance import importance_weighted_elbo as importance_weighted_elbo
 from ._latent import latent_elbo as latent_elbo
 from ._rows import sum_over_rows as sum_over_rows
+from ._uncertain import sampled_uncertain_elbo as sampled_uncertain_elbo
+from ._uncertain import uncertain_elbo as uncertain_elbo

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -42,7 +43,7 @@ class MeanField(AbstractPosterior):
     One block per layer: a GaussianBlock for GPs, AbstractLatents for latent variables, None for layers without either.
     """
 
-    blocks: tuple[GaussianBlock | AbstractLatents | None, ...] = eqx.field(converter=tuple)
+    blocks: tuple[Any, ...] = eqx.field(converter=tuple)
 
     @classmethod
     def at_prior(cls, layers: Layers, inner_scale: float = 1e-5, latents: Sequence[AbstractLatents] = ()) -> MeanField:

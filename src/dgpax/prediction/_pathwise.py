@@ -46,6 +46,10 @@ class PriorDraws(eqx.Module):
         return matmul(features, self.weights[..., None])[..., 0]
 
 
+def _sum(parts: tuple[PriorDraws, ...], x: Float[Array, "*b N D"]) -> Float[Array, "S P N"]:
+    return jnp.sum(jnp.stack([part(x) for part in parts]), axis=0)
+
+
 class LayerDraws(eqx.Module):
     """Functions of a layer: those of the prior, moved so that they pass through draws of the inducing outputs.
 
@@ -61,7 +65,7 @@ class LayerDraws(eqx.Module):
 
     def __call__(self, x: Float[Array, "*b N D"]) -> Float[Array, "S N R"]:
         Kfu = Kuf(self.inducing, self.kernel, x[..., None, :, :]).mT
-        f = matmul(Kfu, self.coefficients[..., None])[..., 0].mT + sum(part(x) for part in self.prior).mT
+        f = matmul(Kfu, self.coefficients[..., None])[..., 0].mT + _sum(self.prior, x).mT
         return (f if self.mixing is None else matmul(f, self.mixing.T)) + self.mean(x)
 
 
@@ -110,7 +114,11 @@ def draw_functions(fitted: Fit, num_draws: int = 10, *, num_features: int = 1024
 
 def _draw_layer(index: int, fitted: Fit, key: RandomKey, num_draws: int, num_features: int) -> LayerDraws:
     posterior, layer = fitted.posterior, as_gp(fitted.model.layers[index])
-    carry, processes, inducing = posterior.begin(fitted.model.layers), layer.processes(), posterior.inducing(index, layer)
+    carry, processes, inducing = (
+        posterior.begin(fitted.model.layers),
+        layer.processes(),
+        posterior.inducing(index, layer),
+    )
     independent = isinstance(processes, IndependentProcesses)
     if not independent or not isinstance(inducing, Points) or inducing.locations.value.ndim != 2:
         raise InputError(
@@ -126,7 +134,7 @@ def _draw_layer(index: int, fitted: Fit, key: RandomKey, num_draws: int, num_fea
         PriorDraws.of(part, own_key, num_draws, num_processes, z, num_features)
         for part, own_key in zip(smooth, jr.split(key_prior, len(smooth)), strict=True)
     )
-    values = sum(part(z) for part in prior)
+    values = _sum(prior, z)
     values = values + jnp.sqrt(noise) * jr.normal(key_noise, values.shape, z.dtype)
     moments = posterior.moments(index, jnp.eye(len(z), dtype=z.dtype)[None], carry)
     spread = jr.normal(key_outputs, (num_draws, *moments.spread.shape[:-2], moments.spread.shape[-1]), z.dtype)

@@ -1,0 +1,81 @@
+"""Whether depth pays."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from ..data import Dataset
+from ..inference import Fit, fit, suitable_chunk_rows
+from ..layers import GPLayer
+from ..likelihoods import GaussianNoise
+from ..objectives import collapsed_bound, elbo
+from ..typing import Array, Float
+from ._deep import deep_gp
+from ._shallow import sparse_gp_regression
+
+
+@dataclass(frozen=True)
+class DepthReport:
+    """The bound of a deep model, averaged over samples, beside that of a model with one layer. `print` it."""
+
+    num_layers: int
+    deep_bound: float
+    deep_error: float
+    """The standard error of `deep_bound`, from the samples."""
+    shallow_bound: float
+
+    @property
+    def depth_pays(self) -> bool:
+        """Whether the deep bound is higher by more than its own uncertainty."""
+        return self.deep_bound - 2.0 * self.deep_error > self.shallow_bound
+
+    def __str__(self) -> str:
+        advice = (
+            "Depth pays."
+            if self.depth_pays
+            else "Depth doesn't pay on these data, or the deep fit isn't finished: train it longer, or use one layer, "
+            "which is faster and easier to trust."
+        )
+        return (
+            f"bound of {self.num_layers} layers {self.deep_bound:.1f} ± {self.deep_error:.1f}, "
+            f"of one layer {self.shallow_bound:.1f}. {advice}"
+        )
+
+
+def compare_with_one_layer(fitted: Fit, data: Dataset, *, num_samples: int = 50, seed: int = 0) -> DepthReport:
+    """Fit a model with one layer and as many inducing variables as the deep one's last layer, and compare the bounds.
+
+    Both are lower bounds of the log evidence of the same targets, in standardised units, so the higher one explains
+    the data better. For Gaussian noise the shallow fit is collapsed and takes seconds.
+    """
+    model = fitted.model
+    gp_layers = [layer for layer in model.layers if isinstance(layer, GPLayer)]
+    deep, error = _sampled_bound(fitted, data, num_samples, seed)
+    num_inducing = gp_layers[-1].own_inducing().num_inducing
+    if isinstance(model.likelihood, GaussianNoise):
+        shallow = fit(sparse_gp_regression(data, num_inducing, seed=seed), data, "sparse", seed=seed, progress=False)
+        bound = collapsed_bound(shallow.model, shallow.model.to_model_units(data)).total
+    else:
+        start = deep_gp(data, 1, num_inducing, likelihood=model.likelihood, seed=seed)
+        shallow = fit(start, data, "variational", seed=seed, progress=False)
+        bound = elbo(shallow.model, shallow.posterior, shallow.model.to_model_units(data)).total
+    return DepthReport(len(gp_layers), float(deep), float(error), float(bound))
+
+
+@eqx.filter_jit
+def _sampled_bound(
+    fitted: Fit, data: Dataset, num_samples: int, seed: int
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    scaled = fitted.model.to_model_units(data)
+    chunk_rows = suitable_chunk_rows(None, 1)
+
+    def one(key):
+        return elbo(fitted.model, fitted.posterior, scaled, key=key, chunk_rows=chunk_rows).total
+
+    values = jax.lax.map(one, jr.split(jr.key(seed), num_samples))
+    return jnp.mean(values), jnp.std(values, ddof=1) / jnp.sqrt(num_samples)
