@@ -24,7 +24,7 @@ COLOURS = ["#2f6db3", "#d9772b", "#3a9c62", "#b5446e", "#6b5b95"]
 def main() -> None:
     """Fit, score both embeddings, draw."""
     images, digits = load_digits(n_class=5, return_X_y=True)
-    images, digits = images[:400], digits[:400]
+    images, digits = np.asarray(images)[:400], np.asarray(digits)[:400]
     start = dgpax.gplvm(images, num_latents=2, num_inducing=30)
     fitted = dgpax.fit(*start, engine=NaturalGradient(max_steps=400))
     found = dgpax.latent_positions(fitted, start.data)

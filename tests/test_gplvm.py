@@ -175,7 +175,7 @@ def test_where_it_starts(dtype):
     assert np.all(np.abs(np.sum(left[:, :2] * one.mean, axis=0)) / len(y) ** 0.5 > 0.999)
     assert np.mean((one.mean - two.mean) ** 2) < 0.05
     np.testing.assert_allclose(one.stddev, two.stddev, rtol=1e-4)
-    terms = bound(by_row.model, by_row.method.posterior, scaled)
+    terms = bound(*by_row.method.target(by_row.model, scaled), scaled)
     assert {one.mean.dtype, two.mean.dtype, terms.total.dtype} == {np.dtype(dtype)}
     longer = by_row.model.layers[1].kernel.lengthscale.value
     assert longer[1] > longer[0]
@@ -183,8 +183,7 @@ def test_where_it_starts(dtype):
 
 def _at_start(start):
     """A fit that trains nothing."""
-    posterior = dgpax.freeze(start.method.posterior)
-    method = dataclasses.replace(start.method, posterior=posterior)
+    method = dataclasses.replace(start.method, posterior=dgpax.freeze(start.method.posterior))
     return dgpax.fit(dgpax.freeze(start.model), start.data, method)
 
 
