@@ -43,6 +43,7 @@ def test_the_model_of_the_paper_has_the_values_of_its_appendix():
     np.testing.assert_allclose(model.layers[0].mean(first), second, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_options_of_the_default_model():
     model = dgpax.deep_gp(_data(), 2, 8, width=2, append_inputs=True, num_latents=1)
     kinds = [type(layer) for layer in model.layers]

@@ -45,6 +45,7 @@ def deep():
     return _fit((inner, GPLayer(Matern52(0.9), inducing=Points(Z))), (_block(1), _block(2)))
 
 
+@pytest.mark.slow
 def test_functions_have_the_moments_of_the_prediction(deep):
     x = np.linspace(-1.2, 1.2, 7)[:, None]
     values = np.asarray(draw_functions(deep, 4000, num_features=2000)(x))[..., 0]
@@ -100,6 +101,7 @@ def test_layers(deep):
     np.testing.assert_allclose(last.mean, f.mean, rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_what_has_no_pathwise_draws_says_so():
     inducing = Fourier(-2.0, 2.0, num_frequencies=4)
     layer = GPLayer(Matern52(0.9), inducing=inducing)
