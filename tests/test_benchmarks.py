@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import re
 import sys
@@ -19,7 +18,6 @@ from benchmarks import _framework_steps, _record, _tables, framework, regression
 FIT = {"kind": "fit", "dataset": "energy", "model": "exact", "library": "dgpax", "split": 0, "rmse": 0.5}
 FIT |= {"log_likelihood": -0.7, "objective": 10.0, "steps": 3, "converged": True}
 FIT |= {"seconds_cold": 2.0, "seconds_warm": 1.0}
-PEER_PYTHON = os.environ.get("DGPAX_PEER_PYTHON")
 
 
 def write(folder: Path, *records, command="python -m benchmarks.regression") -> Path:
@@ -131,8 +129,7 @@ def test_a_quick_run_without_a_peer(tmp_path, capsys, monkeypatch):
     assert "| energy | exact | dgpax |" in report.render(tmp_path)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(PEER_PYTHON is None, reason="needs DGPAX_PEER_PYTHON")
+@pytest.mark.peers
 def test_gpflow_agrees(tmp_path):
     path = regression.main(["--quick", "--models", "exact", "k-means", "--results", str(tmp_path)])
     assert path is not None

@@ -23,7 +23,14 @@ from dgpax.likelihoods import BernoulliProbit
 from dgpax.means import Linear
 from dgpax.parameters import cast, fixed
 from dgpax.posteriors import GaussianBlock, MeanField
-from dgpax.propagate import _draw, draw_noise, layer_marginal, layer_over_both, layer_over_inputs, layer_over_outputs
+from dgpax.propagate import (
+    draw_noise,
+    layer_marginal,
+    layer_outputs,
+    layer_over_both,
+    layer_over_inputs,
+    layer_over_outputs,
+)
 
 LENGTHSCALE, VARIANCE = 1.3, 1.7
 WEIGHTS = np.linspace(-0.5, 1.5, 6)
@@ -245,7 +252,9 @@ def test_draws_of_an_inner_image_have_its_mean_and_the_covariance_of_its_inducin
     layer, posterior, x = _image_layer(rng)
     x, num_draws = x[:1], 20_000
     noise = draw_noise((layer, layer), key, num_draws, 1, jnp.result_type(float))[0]
-    drawn = eqx.filter_jit(lambda noise: _draw(0, layer, posterior, jnp.asarray(x), posterior.begin((layer,)), noise))
+    drawn = eqx.filter_jit(
+        lambda noise: layer_outputs(0, layer, posterior, jnp.asarray(x), posterior.begin((layer,))).draw(noise)
+    )
     draws = np.asarray(drawn(noise))[:, 0]
     mean, _ = _by_loops(layer, posterior, x)
     mean = mean.reshape(-1) + np.asarray(layer.mean(jnp.asarray(x)))[0]

@@ -8,10 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import dgpax
 from dgpax.errors import InputError, NumericalError, UnknownNameError
 from dgpax.inference import LBFGS, AbstractMethod, Exact, Gradient, Sparse, StopWhenStale
+from dgpax.inference._loop import suitable_blas_threads
 from dgpax.objectives import log_evidence
 from dgpax.parameters import find, freeze, set_prior
 
@@ -100,6 +102,9 @@ class Poisoned(AbstractMethod):
 
     def finish(self, target, data):
         return Exact().finish(target, data)
+
+    def largest_matrix(self, model, data):
+        return 1
 
     def default_engine(self):
         return Gradient()
@@ -239,3 +244,9 @@ def test_chunked_inference_is_the_same_fit(data):
     whole = dgpax.fit(model, data, "sparse", engine=LBFGS(max_steps=10))
     chunked = dgpax.fit(model, data, Sparse(chunk_rows=7), engine=LBFGS(max_steps=10))
     np.testing.assert_allclose(whole.report.objective_end, chunked.report.objective_end, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("largest", "threads"), [(100, 1), (5000, 2)])
+def test_blas_has_one_thread_for_small_matrices(largest, threads):
+    with threadpool_limits(2, user_api="blas"), suitable_blas_threads(largest):
+        assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {threads}

@@ -11,11 +11,11 @@ import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
-from threadpoolctl import threadpool_limits
 
 from . import __version__, architectures, data, metrics, plot
 from .errors import DgpaxError, DgpaxWarning
 from .inference import Fit, fit
+from .model import DeepGP
 from .parameters import table
 from .prediction import predict
 
@@ -32,28 +32,29 @@ console = Console()
 def fit_command(
     name: Annotated[str, typer.Argument(help="A named dataset; `dgpax datasets` lists them.")] = "energy",
     split: Annotated[int, typer.Option(help="Which of its standard splits to hold out.")] = 0,
-    inference: Annotated[str, typer.Option(help="exact, or sparse for many rows.")] = "exact",
-    num_inducing: Annotated[int, typer.Option(help="Inducing points, for sparse inference.")] = 100,
+    inference: Annotated[
+        str | None, typer.Option(help="exact, sparse for many rows, variational for several layers.")
+    ] = None,
+    layers: Annotated[int, typer.Option(min=1, help="Layers; more than one make a deep GP.")] = 1,
+    num_inducing: Annotated[int, typer.Option(help="Inducing points, if inference isn't exact.")] = 100,
     output: Annotated[Path, typer.Option(help="Folder for the plot.")] = Path("dgpax-output"),
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
 ) -> None:
     """Fit a Gaussian process, print its metrics on held-out rows, and plot them.
 
-    Examples: dgpax fit · dgpax fit concrete --split 3 · dgpax fit energy --inference sparse --num-inducing 50
+    Examples: dgpax fit · dgpax fit concrete --split 3 · dgpax fit energy --inference sparse --num-inducing 50 ·
+    dgpax fit energy --layers 2
     """
     train, test = data.load(name).split(split)
     console.print(f"[bold]{name}[/], split {split}: {train.num_rows} rows to train, {test.num_rows} held out")
-    if inference == "sparse":
-        model = architectures.sparse_gp_regression(train, num_inducing, seed=seed)
-    else:
-        model = architectures.gp_regression(train)
-    with threadpool_limits(limits=1, user_api="blas"):  # OpenBLAS's threads get in the way of XLA's at this size
-        fitted = fit(model, train, inference, seed=seed)
+    inference = inference or ("exact" if layers == 1 else "variational")
+    fitted = fit(_model(train, inference, layers, num_inducing, seed), train, inference, seed=seed)
     prediction = predict(fitted, test.x)
     console.print(table(fitted.model))
     console.print(str(fitted.report))
     console.print(_metric_table(metrics.regression_report(test.y, prediction)))
-    path = _draw(fitted, test, prediction, output / f"{name}-{inference}-{split}.png")
+    depth = "" if layers == 1 else f"-{layers}-layers"
+    path = _draw(fitted, test, prediction, output / f"{name}-{inference}{depth}-{split}.png")
     console.print(f"Plot written to {path}")
 
 
@@ -72,6 +73,14 @@ def datasets() -> None:
 def version() -> None:
     """Print the version."""
     console.print(__version__)
+
+
+def _model(train: data.Dataset, inference: str, layers: int, num_inducing: int, seed: int) -> DeepGP:
+    if layers > 1 or inference == "variational":
+        return architectures.deep_gp(train, layers, num_inducing, seed=seed)
+    if inference == "sparse":
+        return architectures.sparse_gp_regression(train, num_inducing, seed=seed)
+    return architectures.gp_regression(train)
 
 
 def _metric_table(report: dict[str, float]) -> Table:

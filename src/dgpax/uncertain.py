@@ -6,7 +6,6 @@ and the covariance of Kuf(x) under q(x) [Girard et al. 2003; Titsias & Lawrence 
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -23,9 +22,10 @@ from .layers import GPLayer
 from .linalg import AbstractRoot, einsum, matmul
 from .means import AbstractMean, Constant, Identity, Linear, Zero
 from .model import DeepGP
+from .parameters import cast
 from .posteriors import AbstractPosterior, Carry, Layers, Moments
 from .propagate import draw_noise, propagate
-from .typing import Array, Float, PyTree, RandomKey
+from .typing import Array, Float, RandomKey
 
 
 def uncertain_marginal(index: int, layer: GPLayer, posterior: AbstractPosterior, x: Gaussian, carry: Carry) -> Gaussian:
@@ -44,7 +44,7 @@ def uncertain_marginal(index: int, layer: GPLayer, posterior: AbstractPosterior,
 
     M = A.shape[-1]
     moments = posterior.moments(index, jnp.eye(M, dtype=A.dtype)[None], carry)
-    accurate = _cast((terms, rows, root, moments), jnp.result_type(float))
+    accurate = cast((terms, rows, root, moments), jnp.result_type(float))
     spread = _through_inputs(accurate, layer.mean)
     variance = q.variance + jnp.swapaxes(spread, -1, -2).astype(q.variance.dtype)
     return Gaussian(q.mean + layer.mean(x.mean), jnp.maximum(variance, 0.0))
@@ -148,7 +148,3 @@ def _kernel(layer: GPLayer) -> AbstractKernel:
             "depend on each other. Use samples of the inputs."
         )
     return processes.kernel
-
-
-def _cast(tree: PyTree, dtype) -> PyTree:
-    return jax.tree.map(lambda leaf: leaf.astype(dtype) if eqx.is_inexact_array(leaf) else leaf, tree)

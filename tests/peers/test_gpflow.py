@@ -23,15 +23,9 @@ from dgpax.objectives import elbo
 from dgpax.posteriors import GaussianBlock, InducingOutputs, MeanField, to_unwhitened
 from dgpax.propagate import layer_marginal, layer_over_both, layer_over_inputs, layer_over_outputs
 
-PEER_PYTHON = os.environ.get("DGPAX_PEER_PYTHON")
 WORKER = Path(__file__).with_name("gpflow_worker.py")
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        PEER_PYTHON is None, reason="needs GPflow: set DGPAX_PEER_PYTHON to a Python that has gpflow, or run .ci/peers"
-    ),
-]
+pytestmark = pytest.mark.peers
 
 N, M, D, Q, P = 8, 5, 2, 2, 3
 NOISE, TOLERANCE = 0.1, 1e-8
@@ -166,7 +160,9 @@ def theirs(problems, tmp_path_factory):
     folder = tmp_path_factory.mktemp("gpflow")
     source, target = folder / "cases.npz", folder / "answers.npz"
     np.savez(source, **given)
-    done = subprocess.run([str(PEER_PYTHON), WORKER, source, target], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [os.environ["DGPAX_PEER_PYTHON"], WORKER, source, target], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return dict(np.load(target))
 

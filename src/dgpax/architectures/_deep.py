@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -12,9 +14,10 @@ from ..inducing import Points, k_means
 from ..kernels import RBF, AbstractKernel, White
 from ..layers import AppendInputs, GPLayer, LatentVariables
 from ..likelihoods import AbstractLikelihood, GaussianNoise
-from ..means import Zero, linear_map
+from ..means import linear_map
 from ..model import DeepGP
 from ..parameters import Positive
+from ..propagate import beside
 from ..typing import Array, Float
 from ._shallow import NOISE_START, VARIANCE_FLOOR, check_data, noise_start
 
@@ -36,17 +39,7 @@ def dsvi(
     variance 0.01; fixed linear means in the inner layers, through which the inducing points are mapped too.
     """
     plan = _Plan.of(data, num_layers, None, likelihood, 0.01)
-    width = min(LARGEST_WIDTH, data.num_inputs)
-    x, z = plan.x, k_means(plan.x, num_inducing, seed)
-    layers = []
-    for index in range(num_layers):
-        last = index == num_layers - 1
-        kernel = RBF(jnp.full(x.shape[1], 2.0, x.dtype), jnp.asarray(2.0, x.dtype))
-        mean = Zero() if last else linear_map(x, width)
-        outputs = plan.num_outputs if last else width
-        layers.append(GPLayer(kernel if last else _with_noise(kernel, x.dtype), outputs, mean, Points(z)))
-        x, z = mean(x), mean(z)
-    return DeepGP(tuple(layers), plan.likelihood, plan.scaling)
+    return plan.stack(num_layers, num_inducing, seed, _kernel_of_the_paper)
 
 
 def deep_gp(
@@ -68,30 +61,16 @@ def deep_gp(
     Targets are standardised for Gaussian noise, the default, and left alone for other likelihoods.
     """
     plan = _Plan.of(data, num_layers, width, likelihood, NOISE_START)
-    width = min(LARGEST_WIDTH, data.num_inputs) if width is None else width
-    x, z = plan.x, k_means(plan.x, num_inducing, seed)
-    layers, inputs = [], (x, z)
-    if num_latents:
-        layers.append(LatentVariables(num_latents))
-        draws = np.random.default_rng(seed).normal(size=(len(x) + len(z), num_latents))
-        x, z = (_beside(part, new) for part, new in zip((x, z), (draws[: len(x)], draws[len(x) :]), strict=True))
-    for index in range(num_layers):
-        last = index == num_layers - 1
-        mean = Zero() if last else linear_map(x, width)
-        kernel = _median_kernel(x)
-        outputs = plan.num_outputs if last else width
-        layers.append(GPLayer(kernel if last else _with_noise(kernel, x.dtype), outputs, mean, Points(z)))
-        x, z = mean(x), mean(z)
-        if append_inputs and not last:
-            layers.append(AppendInputs())
-            x, z = (_beside(part, new) for part, new in zip((x, z), inputs, strict=True))
-    return DeepGP(tuple(layers), plan.likelihood, plan.scaling)
+    return plan.stack(
+        num_layers, num_inducing, seed, _median_kernel, append_inputs=append_inputs, num_latents=num_latents
+    )
 
 
 class _Plan(eqx.Module):
     """What both architectures need to know first."""
 
     x: Float[Array, "N D"]
+    width: int
     num_outputs: int
     likelihood: AbstractLikelihood
     scaling: Scaling
@@ -108,7 +87,39 @@ class _Plan(eqx.Module):
         likelihood.check_targets(np.asarray(data.y))
         scaling = standardise(data) if isinstance(likelihood, GaussianNoise) else standardise_inputs(data)
         num_outputs = likelihood.num_latents(data.num_outputs)
-        return cls(scaling.inputs(data.x), num_outputs, likelihood, scaling)
+        width = min(LARGEST_WIDTH, data.num_inputs) if width is None else width
+        return cls(scaling.inputs(data.x), width, num_outputs, likelihood, scaling)
+
+    def stack(
+        self,
+        num_layers: int,
+        num_inducing: int,
+        seed: int,
+        kernel_for: Callable[[Float[Array, "N D"]], AbstractKernel],
+        *,
+        append_inputs: bool = False,
+        num_latents: int = 0,
+    ) -> DeepGP:
+        """Layer upon layer; inputs x and inducing points z are carried through the mean functions."""
+        x, z = self.x, k_means(self.x, num_inducing, seed)
+        layers, inputs = [], (x, z)
+        if num_latents:
+            layers.append(LatentVariables(num_latents))
+            w = jnp.asarray(np.random.default_rng(seed).normal(size=(len(x) + len(z), num_latents)), x.dtype)
+            x, z = beside(x, w[: len(x)]), beside(z, w[len(x) :])
+        for _ in range(num_layers - 1):
+            mean = linear_map(x, self.width)
+            layers.append(GPLayer(kernel_for(x) + _noise_between(x.dtype), self.width, mean, Points(z)))
+            x, z = mean(x), mean(z)
+            if append_inputs:
+                layers.append(AppendInputs())
+                x, z = beside(x, inputs[0]), beside(z, inputs[1])
+        layers.append(GPLayer(kernel_for(x), self.num_outputs, inducing=Points(z)))
+        return DeepGP(tuple(layers), self.likelihood, self.scaling)
+
+
+def _kernel_of_the_paper(x: Float[Array, "N D"]) -> RBF:
+    return RBF(jnp.full(x.shape[1], 2.0, x.dtype), jnp.asarray(2.0, x.dtype))
 
 
 def _median_kernel(x: Float[Array, "N D"], rows: int = 500) -> RBF:
@@ -121,10 +132,6 @@ def _median_kernel(x: Float[Array, "N D"], rows: int = 500) -> RBF:
     return RBF(lengthscales, Positive(jnp.ones((), x.dtype), floor=VARIANCE_FLOOR))
 
 
-def _with_noise(kernel: AbstractKernel, dtype) -> AbstractKernel:
+def _noise_between(dtype) -> White:
     """Between-layer noise, learnt [DSVI, section 2.2]."""
-    return kernel + White(Positive(jnp.asarray(BETWEEN_LAYERS, dtype), floor=0.1 * BETWEEN_LAYERS))
-
-
-def _beside(left: Float[Array, "N D"], right) -> Float[Array, "N E"]:
-    return jnp.concatenate([left, jnp.asarray(right, left.dtype)], axis=-1)
+    return White(Positive(jnp.asarray(BETWEEN_LAYERS, dtype), floor=0.1 * BETWEEN_LAYERS))

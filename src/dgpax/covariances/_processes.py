@@ -20,6 +20,10 @@ class IndependentProcesses(eqx.Module):
         """How many independent sets of inducing outputs there are."""
         return num_outputs if self.mixing is None else self.mixing.shape[1]
 
+    def num_draws(self, num_outputs: int, num_inducing: int) -> int:
+        """How many standard normal numbers a draw of a row's outputs takes: one per process."""
+        return self.num_blocks(num_outputs)
+
     def rows(self, x: Float[Array, "*b N D"]) -> Float[Array, "*b N D"]:
         """The rows at which the kernel is evaluated."""
         return x
@@ -33,6 +37,10 @@ class SharedProcesses(eqx.Module):
     def num_blocks(self, num_outputs: int) -> int:
         """One set, whatever the number of outputs."""
         return 1
+
+    def num_draws(self, num_outputs: int, num_inducing: int) -> int:
+        """One per output: they are drawn together."""
+        return num_outputs
 
     def rows(self, x: Float[Array, "*b N D"]) -> Float[Array, "*b N D"]:
         """The rows at which the kernel is evaluated."""
@@ -49,6 +57,10 @@ class PatchProcesses(eqx.Module):
     def num_blocks(self, num_outputs: int) -> int:
         """One set per channel."""
         return self.num_channels
+
+    def num_draws(self, num_outputs: int, num_inducing: int) -> int:
+        """For the inducing outputs, which an image's patches share, and for what these leave open at every patch."""
+        return num_outputs + self.num_channels * num_inducing
 
     def rows(self, x: Float[Array, "*b N D"]) -> Float[Array, "*b rows d"]:
         """The patches of all images, one after the other."""

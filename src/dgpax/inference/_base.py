@@ -10,6 +10,7 @@ from jax.lax import stop_gradient
 
 from ..data import Dataset, minibatch
 from ..errors import InputError
+from ..layers import GPLayer
 from ..model import DeepGP
 from ..objectives import AbstractTerms
 from ..parameters import combine, log_prior, partition
@@ -29,6 +30,12 @@ class Info(NamedTuple):
 def norm(tree: PyTree) -> Float[Array, ""]:
     """Euclidean norm of all arrays together."""
     return jnp.sqrt(sum((jnp.sum(leaf**2) for leaf in jax.tree.leaves(tree)), jnp.zeros(())))
+
+
+def largest_kuu(model: DeepGP) -> int:
+    """The largest number of inducing variables of a layer."""
+    sizes = [layer.own_inducing().num_inducing for layer in model.layers if isinstance(layer, GPLayer)]
+    return max(sizes, default=0)
 
 
 class AbstractMethod(eqx.Module):
@@ -54,6 +61,10 @@ class AbstractMethod(eqx.Module):
     @abc.abstractmethod
     def finish(self, target: PyTree, data: Dataset) -> tuple[DeepGP, AbstractPosterior]:
         """The model and the posterior that were inferred."""
+
+    @abc.abstractmethod
+    def largest_matrix(self, model: DeepGP, data: Dataset) -> int:
+        """The number of rows of the largest matrix that is factorised in a step."""
 
     @abc.abstractmethod
     def default_engine(self) -> "AbstractEngine":

@@ -17,7 +17,7 @@ from ..objectives import (
 )
 from ..posteriors import Exact as ExactPosterior
 from ..posteriors import one_gp_layer, optimal_posterior
-from ._base import AbstractMethod
+from ._base import AbstractMethod, largest_kuu
 from ._lbfgs import LBFGS
 
 CHUNK_ROWS = 10_000
@@ -42,6 +42,9 @@ class Exact(AbstractMethod):
 
     def finish(self, target, data):
         return target, ExactPosterior.condition(target, data)
+
+    def largest_matrix(self, model, data):
+        return data.num_rows
 
     def default_engine(self):
         return LBFGS()
@@ -73,6 +76,9 @@ class Sparse(AbstractMethod):
 
     def finish(self, target, data):
         return target, optimal_posterior(target, data, self.chunk_rows or CHUNK_ROWS)
+
+    def largest_matrix(self, model, data):
+        return largest_kuu(model)
 
     def default_engine(self):
         return LBFGS()

@@ -24,7 +24,7 @@ from ..posteriors import AbstractPosterior, Carry
 from ..propagate import as_gp
 from ..typing import Array, Float, PyTree, RandomKey
 from ._base import AbstractEngine, AbstractMethod, Problem
-from ._loop import Limits, Progress, Run, train
+from ._loop import Limits, Progress, Run, suitable_blas_threads, train
 from ._methods import as_method
 from ._mismatch import explaining_shapes, refuse_mismatch
 from ._progress import progress_bar
@@ -70,7 +70,8 @@ def fit(
     run = Run() if to_do else Run(stopped_because="there was nothing to train", converged=True)
     started = time.perf_counter()
     shapes = explaining_shapes(method, target, task.prepared)
-    with shapes, progress_bar(engine.max_steps * len(to_do), progress) as show:
+    threads = suitable_blas_threads(method.largest_matrix(model, data))
+    with shapes, threads, progress_bar(engine.max_steps * len(to_do), progress) as show:
         limits = Limits(started, max_seconds, stopping or NeverStop(), callbacks, show)
         for held in to_do:
             target = train(run, engine, Problem(method, target, task.prepared, held), jr.key(seed), limits)

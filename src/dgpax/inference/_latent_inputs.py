@@ -6,7 +6,7 @@ import equinox as eqx
 
 from ..objectives import latent_elbo
 from ..posteriors import AbstractPosterior
-from ._base import AbstractMethod
+from ._base import AbstractMethod, largest_kuu
 from ._variational import Variational
 
 
@@ -34,6 +34,9 @@ class LatentInputs(AbstractMethod):
 
     def finish(self, target, data):
         return target.model, target.posterior
+
+    def largest_matrix(self, model, data):
+        return largest_kuu(model)
 
     def default_engine(self):
         return Variational().default_engine()

@@ -12,12 +12,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from threadpoolctl import threadpool_limits
 
 from ..typing import PyTree, RandomKey
 from ._base import AbstractEngine, Problem
 from ._stopping import AbstractStopping
 
 MAX_REJECTIONS_IN_A_ROW = 10
+MANY_THREADS_PAY_FROM = 2000
+"""Matrices of this size are factorised faster by several BLAS threads; below it, idle ones take cores from XLA."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,11 @@ class Run:
         if limits.max_seconds is not None and progress.seconds > limits.max_seconds:
             return f"the time of {limits.max_seconds:g} s was up"
         return None
+
+
+def suitable_blas_threads(largest_matrix: int) -> threadpool_limits:
+    """A context in which BLAS, which factorises on CPUs, has one thread, or as many as it likes for large matrices."""
+    return threadpool_limits(None if largest_matrix >= MANY_THREADS_PAY_FROM else 1, user_api="blas")
 
 
 def train(run: Run, engine: AbstractEngine, problem: Problem, key: RandomKey, limits: Limits) -> PyTree:

@@ -18,7 +18,7 @@ from ..model import DeepGP
 from ..typing import Array, Bool, PyTree
 from ._base import AbstractEngine, AbstractMethod, Problem
 from ._fit import Fit, Task, complaint, conclude, stages
-from ._loop import Limits, Progress, Run, keep_where, take_steps
+from ._loop import Limits, Progress, Run, keep_where, suitable_blas_threads, take_steps
 from ._methods import as_method
 from ._progress import progress_bar
 from ._stopping import AbstractStopping, NeverStop
@@ -53,7 +53,8 @@ def fit_many(
     targets, to_do = [task.target for task in tasks], stages(tasks[0].target, method.warm_up)
     group = _Group(len(tasks), None if stopping is None else [stopping(index) for index in range(len(tasks))])
     started = time.perf_counter()
-    with progress_bar(engine.max_steps * len(to_do), progress) as show:
+    threads = suitable_blas_threads(method.largest_matrix(models[0], datasets[0]))
+    with threads, progress_bar(engine.max_steps * len(to_do), progress) as show:
         limits = Limits(started, max_seconds, NeverStop(), (), show)
         for held in to_do:
             pairs = zip(targets, tasks, strict=True)

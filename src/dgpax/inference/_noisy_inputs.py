@@ -15,7 +15,7 @@ from ..objectives import sampled_uncertain_elbo, standard_kl, uncertain_elbo
 from ..posteriors import AbstractPosterior, RowLatents
 from ..typing import Array, Float
 from ..uncertain import as_input_variance, input_variance_to_model_units
-from ._base import AbstractMethod
+from ._base import AbstractMethod, largest_kuu
 from ._variational import Variational
 
 
@@ -71,6 +71,9 @@ class NoisyInputs(AbstractMethod):
 
     def finish(self, target, data):
         return target.model, target.posterior
+
+    def largest_matrix(self, model, data):
+        return largest_kuu(model)
 
     def default_engine(self):
         return Variational().default_engine()

@@ -15,7 +15,7 @@ from ..model import DeepGP
 from ..objectives import elbo
 from ..parameters import cast
 from ..posteriors import AbstractLatents, AbstractPosterior, Encoder, MeanField, RowLatents
-from ._base import AbstractMethod
+from ._base import AbstractMethod, largest_kuu
 from ._mismatch import refuse_blocks
 from ._natural import NaturalGradient
 
@@ -78,6 +78,9 @@ class Variational(AbstractMethod):
 
     def finish(self, target, data):
         return target.model, target.posterior
+
+    def largest_matrix(self, model, data):
+        return largest_kuu(model)
 
     def default_engine(self):
         return NaturalGradient()

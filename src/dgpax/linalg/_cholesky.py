@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -37,13 +38,16 @@ def safe_cholesky(matrix: Float[Array, "*batch M M"], jitter: float | None = Non
     tenfold, at most nine times, inside the compiled program. A member that never succeeds has a factor of NaN
     and `success` False.
     """
-    size = matrix.shape[-1]
-    smallest = default_jitter(size, matrix.dtype)
-    start = smallest if jitter is None else jitter
+    return Cholesky(*_with_jitter(_factorise, matrix, jitter))
+
+
+def _with_jitter(decompose: Callable, matrix: Float[Array, "*batch M M"], jitter: float | None):
+    """The result of a decomposition, the absolute jitter that it took, and whether it is finite."""
+    smallest = default_jitter(matrix.shape[-1], matrix.dtype)
     mean_diagonal = lax.stop_gradient(jnp.mean(jnp.diagonal(matrix, axis1=-2, axis2=-1), axis=-1))
-    factor, relative = _factorise(matrix, mean_diagonal, start, smallest)
-    success = jnp.all(jnp.isfinite(factor), axis=(-2, -1))
-    return Cholesky(factor, lax.stop_gradient(relative) * mean_diagonal, success)
+    result, relative = decompose(matrix, mean_diagonal, smallest if jitter is None else jitter, smallest)
+    success = jnp.all(jnp.isfinite(result), axis=(-2, -1))
+    return result, lax.stop_gradient(relative) * mean_diagonal, success
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(2, 3))
@@ -95,12 +99,7 @@ def safe_inverse_cholesky(matrix: Float[Array, "*batch M M"], jitter: float | No
 
     For many products with L⁻¹, which are faster than triangular solves, above all on a GPU.
     """
-    smallest = default_jitter(matrix.shape[-1], matrix.dtype)
-    start = smallest if jitter is None else jitter
-    mean_diagonal = lax.stop_gradient(jnp.mean(jnp.diagonal(matrix, axis1=-2, axis2=-1), axis=-1))
-    inverse, relative = _invert_factor(matrix, mean_diagonal, start, smallest)
-    success = jnp.all(jnp.isfinite(inverse), axis=(-2, -1))
-    return InverseCholesky(inverse, lax.stop_gradient(relative) * mean_diagonal, success)
+    return InverseCholesky(*_with_jitter(_invert_factor, matrix, jitter))
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(2, 3))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate
 
-import jax
 import jax.numpy as jnp
 
+from ..parameters import cast
 from ._cholesky import default_jitter, safe_inverse_cholesky
 from ._operators import AbstractOperator, Dense
 from ._roots import AbstractRoot, InverseRoot
@@ -26,7 +26,7 @@ def roots_together(operators: Sequence[AbstractOperator], dtype) -> list[Abstrac
     for index, operator in enumerate(operators):
         if index not in roots:
             roots[index] = operator.root()
-    return [_cast(roots[index], dtype) for index in range(len(operators))]
+    return [cast(roots[index], dtype) for index in range(len(operators))]
 
 
 def _dense_roots(members: dict[int, Dense], jitter: float) -> dict[int, AbstractRoot]:
@@ -38,7 +38,3 @@ def _dense_roots(members: dict[int, Dense], jitter: float) -> dict[int, Abstract
         batch, own = operator.matrix.shape[:-2], slice(end - len(matrix), end)
         roots[index] = InverseRoot(*(leaf[own].reshape(batch + leaf.shape[1:]) for leaf in together))
     return roots
-
-
-def _cast(root: AbstractRoot, dtype) -> AbstractRoot:
-    return jax.tree.map(lambda leaf: leaf.astype(dtype) if jnp.issubdtype(leaf.dtype, jnp.floating) else leaf, root)

@@ -6,14 +6,13 @@ import jax.numpy as jnp
 import jax.random as jr
 from jax.scipy.special import logsumexp
 
-from ..covariances import IndependentProcesses
 from ..data import Dataset
 from ..distributions import Gaussian
 from ..errors import InputError
-from ..layers import AppendInputs, GPLayer, LatentVariables
+from ..layers import AppendInputs, LatentVariables
 from ..model import DeepGP
-from ..posteriors import AbstractPosterior, Carry
-from ..propagate import as_gp, layer_marginal, layer_over_both, layer_over_inputs
+from ..posteriors import AbstractPosterior
+from ..propagate import beside, layer_marginal, layer_outputs
 from ..typing import Array, Float, RandomKey
 from ._base import AbstractTerms
 
@@ -56,15 +55,15 @@ def importance_weighted_elbo(
     for index, layer in enumerate(model.layers[:-1]):
         own_key = jr.fold_in(key, index)
         if isinstance(layer, AppendInputs):
-            x = jnp.concatenate([x, inputs], axis=-1)
+            x = beside(x, inputs)
         elif isinstance(layer, LatentVariables):
             q = posterior.latents(index, batch)
             w, ratio = _weighted_draw(Gaussian(q.mean[:, None], q.variance[:, None]), x.shape[:-1], own_key)
-            x, log_ratio = jnp.concatenate([x, w], axis=-1), log_ratio + ratio
+            x, log_ratio = beside(x, w), log_ratio + ratio
         else:
-            x = _joint_draw(index, as_gp(layer), posterior, x, carry, own_key)
+            x = layer_outputs(index, layer, posterior, x, carry).over_dependent().sample(own_key, 1)[0]
     last = len(model.layers) - 1
-    q = layer_marginal(last, as_gp(model.layers[last]), posterior, x, carry)
+    q = layer_marginal(last, model.layers[last], posterior, x, carry)
     y = jnp.broadcast_to(batch.y[:, None], (*batch.y.shape[:1], num_weights, batch.y.shape[-1]))
     log_weights = model.likelihood.expected_log_prob(q, y) + log_ratio
     per_row = logsumexp(log_weights, axis=-1) - jnp.log(num_weights)
@@ -78,13 +77,3 @@ def _weighted_draw(q: Gaussian, shape: tuple[int, ...], key: RandomKey):
     w = q.mean + q.stddev * noise
     ratio = 0.5 * (noise**2 - w**2 + jnp.log(q.variance))
     return w, jnp.sum(ratio, axis=-1)
-
-
-def _joint_draw(
-    index: int, layer: GPLayer, posterior: AbstractPosterior, x: Float[Array, "*b K D"], carry: Carry, key: RandomKey
-) -> Float[Array, "*b K P"]:
-    """Values of one function at the K inputs of every row; outputs that depend on each other are drawn together."""
-    processes = layer.processes()
-    independent = isinstance(processes, IndependentProcesses) and processes.mixing is None
-    over = layer_over_inputs if independent else layer_over_both
-    return over(index, layer, posterior, x, carry).sample(key, 1)[0]

@@ -15,6 +15,9 @@ from ..typing import PyTree
 from ._base import AbstractParameter
 from ._tree import find
 
+WIDTH = 140
+NARROW = (0, 1, 4)
+"""What a terminal narrower than `WIDTH` shows: names and values whole, rather than all columns cut off."""
 COLUMNS = ("name", "value", "shape", "dtype", "trainable", "constraint", "prior")
 
 
@@ -25,13 +28,15 @@ class ParameterTable:
     rows: tuple[tuple[str, ...], ...]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
-        table = Table(Column(COLUMNS[0], no_wrap=True), *COLUMNS[1:])
+        wide = options.max_width >= WIDTH
+        shown = range(len(COLUMNS)) if wide else NARROW
+        table = Table(*(Column(COLUMNS[i], overflow="fold", no_wrap=wide and i == 0) for i in shown))
         for row in self.rows:
-            table.add_row(*map(Text, row))
+            table.add_row(*(Text(row[i]) for i in shown))
         yield table
 
     def __str__(self) -> str:
-        console = Console(width=140, no_color=True)
+        console = Console(width=WIDTH, no_color=True)
         with console.capture() as capture:
             console.print(self)
         return capture.get()

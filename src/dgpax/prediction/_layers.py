@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import equinox as eqx
-import jax.numpy as jnp
 import jax.random as jr
 
-from ..covariances import IndependentProcesses
 from ..distributions import Gaussian, Mixture
 from ..errors import InputError
 from ..inference import Fit
 from ..layers import AppendInputs, GPLayer, LatentVariables
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
-from ..propagate import as_gp, draw_noise, layer_inputs, layer_marginal, layer_over_both, layer_over_inputs
+from ..propagate import beside, draw_noise, layer_inputs, layer_marginal, layer_outputs
 from ..typing import Array, Float, RandomKey
 from ._predict import model_inputs
 
@@ -55,12 +53,9 @@ def _joint_draws(
     carry, f = posterior.begin(model.layers), x
     for index, layer in enumerate(model.layers):
         if isinstance(layer, AppendInputs):
-            f = jnp.concatenate([f, jnp.broadcast_to(x, (*f.shape[:-1], x.shape[-1]))], axis=-1)
-            continue
-        gp = as_gp(layer)
-        processes = gp.processes()
-        independent = isinstance(processes, IndependentProcesses) and processes.mixing is None
-        over = layer_over_inputs if independent else layer_over_both
-        draws = over(index, gp, posterior, f, carry).sample(jr.fold_in(key, index), num_samples if f.ndim == 2 else 1)
-        f = draws if f.ndim == 2 else draws[0]
+            f = beside(f, x)
+        else:
+            joint = layer_outputs(index, layer, posterior, f, carry).over_dependent()
+            draws = joint.sample(jr.fold_in(key, index), num_samples if f.ndim == 2 else 1)
+            f = draws if f.ndim == 2 else draws[0]
     return f

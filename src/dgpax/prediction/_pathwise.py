@@ -16,8 +16,8 @@ from ..layers import AppendInputs
 from ..linalg import einsum, matmul
 from ..means import AbstractMean
 from ..model import DeepGP
-from ..posteriors import Exact, noise_variances
-from ..propagate import as_gp
+from ..posteriors import Carry, Exact, noise_variances
+from ..propagate import as_gp, beside
 from ..typing import Array, Float, RandomKey
 
 
@@ -91,7 +91,7 @@ def _evaluate(layers: tuple[LayerDraws | None, ...], x: Float[Array, "N D"]) -> 
     f = x
     for layer in layers:
         if layer is None:
-            f = jnp.concatenate([f, jnp.broadcast_to(x, (*f.shape[:-1], x.shape[-1]))], axis=-1)
+            f = beside(f, x)
         else:
             f = layer(f)
     return f
@@ -105,20 +105,19 @@ def draw_functions(fitted: Fit, num_draws: int = 10, *, num_features: int = 1024
     their square root and matters only where the data say little.
     """
     layers, keys = fitted.model.layers, jr.split(jr.key(seed), len(fitted.model.layers))
+    carry = fitted.posterior.begin(layers)
     drawn = [
-        None if isinstance(layer, AppendInputs) else _draw_layer(index, fitted, keys[index], num_draws, num_features)
+        None
+        if isinstance(layer, AppendInputs)
+        else _draw_layer(index, fitted, carry, keys[index], num_draws, num_features)
         for index, layer in enumerate(layers)
     ]
     return FunctionDraws(tuple(drawn), fitted.model, fitted.num_inputs, fitted.input_names)
 
 
-def _draw_layer(index: int, fitted: Fit, key: RandomKey, num_draws: int, num_features: int) -> LayerDraws:
+def _draw_layer(index: int, fitted: Fit, carry: Carry, key: RandomKey, num_draws: int, num_features: int) -> LayerDraws:
     posterior, layer = fitted.posterior, as_gp(fitted.model.layers[index])
-    carry, processes, inducing = (
-        posterior.begin(fitted.model.layers),
-        layer.processes(),
-        posterior.inducing(index, layer),
-    )
+    processes, inducing = layer.processes(), posterior.inducing(index, layer)
     independent = isinstance(processes, IndependentProcesses)
     if not independent or not isinstance(inducing, Points) or inducing.locations.value.ndim != 2:
         raise InputError(

@@ -20,7 +20,7 @@ from ..errors import InputError
 from ..inference import Fit
 from ..likelihoods import GaussianNoise
 from ..model import DeepGP
-from ..posteriors import AbstractPosterior
+from ..posteriors import AbstractPosterior, Carry
 from ..propagate import draw_noise, layer_over_inputs, propagate
 from ..typing import Array, Float, RandomKey
 
@@ -79,12 +79,13 @@ def latent(fitted: Fit, x, num_samples: int, seed: int) -> Gaussian:
     if len(fitted.model.layers) == 1:
         num_samples = 1
     rows = max(1, CHUNK_ROWS // num_samples)
-    result = _marginal(fitted.model, fitted.posterior, inputs[:rows], jr.key(seed), num_samples)
+    carry = _begin(fitted.model, fitted.posterior)
+    result = _marginal(fitted.model, fitted.posterior, carry, inputs[:rows], jr.key(seed), num_samples)
     if inputs.shape[0] > rows:
         result = _fill(_room_for(result, inputs.shape[0]), result, jnp.asarray(0))
     for index, start in enumerate(range(rows, inputs.shape[0], rows), 1):
         key = jr.fold_in(jr.key(seed), index)
-        part = _marginal(fitted.model, fitted.posterior, inputs[start : start + rows], key, num_samples)
+        part = _marginal(fitted.model, fitted.posterior, carry, inputs[start : start + rows], key, num_samples)
         result = _fill(result, part, jnp.asarray(start))
     return result
 
@@ -100,11 +101,21 @@ def _fill(result: Gaussian, part: Gaussian, start) -> Gaussian:
 
 
 @eqx.filter_jit
+def _begin(model: DeepGP, posterior: AbstractPosterior) -> Carry:
+    return posterior.begin(model.layers)
+
+
+@eqx.filter_jit
 def _marginal(
-    model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"], key: RandomKey, num_samples: int
+    model: DeepGP,
+    posterior: AbstractPosterior,
+    carry: Carry,
+    x: Float[Array, "N D"],
+    key: RandomKey,
+    num_samples: int,
 ) -> Gaussian:
     noise = draw_noise(model.layers, key, num_samples, x.shape[0], x.dtype)
-    return propagate(model.layers, posterior, x, posterior.begin(model.layers), noise)
+    return propagate(model.layers, posterior, x, carry, noise)
 
 
 @eqx.filter_jit

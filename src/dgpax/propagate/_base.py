@@ -1,0 +1,100 @@
+"""The outputs of one layer at some inputs: what every kind of process must answer."""
+
+import abc
+
+import equinox as eqx
+
+from ..conditional import Projection, project, whitened_cross
+from ..distributions import AbstractJointGaussian, Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs
+from ..inducing import AbstractInducing
+from ..kernels import AbstractKernel, AbstractMultiOutputKernel
+from ..layers import GPLayer
+from ..linalg import AbstractRoot, matmul
+from ..posteriors import AbstractPosterior, Carry, Moments
+from ..typing import Array, Float
+
+
+class At(eqx.Module):
+    """A layer of a model, what is believed about it, and where it is looked at."""
+
+    index: int = eqx.field(static=True)
+    layer: GPLayer
+    posterior: AbstractPosterior
+    x: Float[Array, "*b N D"]
+    carry: Carry
+
+    @property
+    def inducing(self) -> AbstractInducing:
+        """The layer's inducing variables under this posterior."""
+        return self.posterior.inducing(self.index, self.layer)
+
+    @property
+    def root(self) -> AbstractRoot:
+        """The root of Kuu."""
+        return self.carry.root(self.index)
+
+    @property
+    def mean(self) -> Float[Array, "*b N P"]:
+        """The layer's mean function at x."""
+        return self.layer.mean(self.x)
+
+    def project(self, kernel: AbstractKernel | AbstractMultiOutputKernel, rows: Float[Array, "*c R d"]) -> Projection:
+        """What rows of a kernel have to do with the inducing outputs."""
+        return project(kernel, rows, self.inducing, self.root)
+
+    def whitened_cross(
+        self, kernel: AbstractKernel | AbstractMultiOutputKernel, rows: Float[Array, "*c R d"]
+    ) -> Float[Array, "*c Q R M"]:
+        """The same without the residual."""
+        return whitened_cross(kernel, rows, self.inducing, self.root)
+
+    def marginal(self, projection: Projection) -> Gaussian:
+        """q of every row and process by itself."""
+        return self.posterior.marginal(self.index, projection, self.carry)
+
+    def moments(self, A: Float[Array, "*c Q R M"]) -> Moments:
+        """What the inducing outputs add to all rows together."""
+        return self.posterior.moments(self.index, A, self.carry)
+
+
+class AbstractOutputs(eqx.Module):
+    """q(f_l(x)) of one layer, in the four shapes of [FRAMEWORK, Table 2], and draws of it."""
+
+    at: eqx.AbstractVar[At]
+
+    @abc.abstractmethod
+    def marginal(self) -> Gaussian:
+        """Every row and output by itself."""
+
+    @abc.abstractmethod
+    def over_inputs(self) -> GaussianOverInputs:
+        """With the covariance between the rows, [..., P, N, N]."""
+
+    @abc.abstractmethod
+    def over_outputs(self) -> GaussianOverOutputs:
+        """With the covariance between the outputs, [..., N, P, P]."""
+
+    @abc.abstractmethod
+    def over_both(self) -> GaussianOverBoth:
+        """With the covariance between all rows and outputs, [..., N, P, N, P]."""
+
+    @abc.abstractmethod
+    def over_dependent(self) -> AbstractJointGaussian:
+        """With the covariance between all numbers that depend on each other, and no zeros between others."""
+
+    @abc.abstractmethod
+    def draw(self, noise: Float[Array, "*c N Q"]) -> Float[Array, "*c N P"]:
+        """Every row by itself, outputs that depend on each other together; `noise` is standard normal."""
+
+
+def outputs_last(mean: Float[Array, "*b P N"]) -> Float[Array, "*b N P"]:
+    """Axes as they leave a layer."""
+    return mean.mT
+
+
+def joint_moments(at: At, kernel: AbstractKernel, rows: Float[Array, "*b R d"]):
+    """Mean [..., Q, R] and covariance [..., Q, R, R] of every independent process across rows of its kernel."""
+    A = at.whitened_cross(kernel, rows)
+    moments = at.moments(A)
+    covariance = kernel.gram(rows[..., None, :, :]) - matmul(A, A.mT)
+    return moments.mean, covariance + matmul(moments.spread, moments.spread.mT)

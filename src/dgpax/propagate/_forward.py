@@ -1,0 +1,90 @@
+"""The one forward pass, for training, prediction and every posterior family."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import jax.random as jr
+
+from ..data import Dataset
+from ..distributions import Gaussian
+from ..layers import AbstractLayer, AppendInputs, GPLayer, LatentVariables
+from ..posteriors import AbstractPosterior, Carry, Layers
+from ..typing import Array, Float, RandomKey
+from ._layer import layer_marginal, layer_outputs
+
+Noise = tuple[Float[Array, "..."] | None, ...]
+
+
+def propagate(
+    layers: Layers,
+    posterior: AbstractPosterior,
+    x: Float[Array, "*b N D"],
+    carry: Carry,
+    noise: Noise = (),
+    *,
+    batch: Dataset | None = None,
+) -> Gaussian:
+    """q(f_L(x)) given draws of the inner layers, one per leading axis of the noise [DSVI, eqs. 13-14]."""
+    *_, last = layer_inputs(layers, posterior, x, carry, noise, batch)
+    return layer_marginal(len(layers) - 1, layers[-1], posterior, last, carry)
+
+
+def layer_inputs(
+    layers: Layers, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: Carry, noise: Noise, batch=None
+) -> list[Float[Array, "..."]]:
+    """What every layer is given: x itself, then a draw of what stands before it.
+
+    Each layer is sampled at every row by itself; what comes before the first draw is computed once for all samples.
+    Latent variables have their posterior where the rows are those of a `batch` of the training data, else their prior.
+    """
+    given = [x]
+    for index, layer in enumerate(layers[:-1]):
+        if isinstance(layer, AppendInputs):
+            given.append(beside(given[-1], x))
+        elif isinstance(layer, LatentVariables):
+            given.append(beside(given[-1], _draw_latents(index, posterior, _of(noise, index), batch)))
+        else:
+            given.append(layer_outputs(index, layer, posterior, given[-1], carry).draw(_of(noise, index)))
+    return given
+
+
+def draw_noise(layers: Layers, key: RandomKey, num_samples: int, num_rows: int, dtype) -> Noise:
+    """Standard normal numbers for `propagate`: [S, N, Q] for every inner layer that is drawn, None for the others."""
+
+    def draw(index: int, layer: AbstractLayer):
+        width = _num_draws(layer)
+        return jr.normal(jr.fold_in(key, index), (num_samples, num_rows, width), dtype) if width else None
+
+    return tuple(draw(index, layer) for index, layer in enumerate(layers[:-1]))
+
+
+def beside(left: Float[Array, "*b N D"], right: Float[Array, "*c N E"]) -> Float[Array, "*d N F"]:
+    """The columns of both, for every sample."""
+    samples = jnp.broadcast_shapes(left.shape[:-1], right.shape[:-1])
+    return jnp.concatenate([jnp.broadcast_to(part, (*samples, part.shape[-1])) for part in (left, right)], axis=-1)
+
+
+def _draw_latents(
+    index: int, posterior: AbstractPosterior, noise: Float[Array, "*b N Q"], batch: Dataset | None
+) -> Float[Array, "*b N Q"]:
+    if batch is None:
+        return noise
+    q = posterior.latents(index, batch)
+    return q.mean + q.stddev * noise
+
+
+def _num_draws(layer: AbstractLayer) -> int:
+    if isinstance(layer, LatentVariables):
+        return layer.num_latents
+    if not isinstance(layer, GPLayer):
+        return 0
+    return layer.processes().num_draws(layer.num_outputs, layer.own_inducing().num_inducing)
+
+
+def _of(noise: Noise, index: int) -> Float[Array, "*b N Q"]:
+    drawn = noise[index] if index < len(noise) else None
+    if drawn is None:
+        raise TypeError(
+            f"propagate(...) draws layer {index}: pass noise=draw_noise(layers, key, num_samples, N, dtype)."
+        )
+    return drawn

@@ -1,0 +1,60 @@
+"""One layer by itself."""
+
+from __future__ import annotations
+
+from ..covariances import IndependentProcesses, SharedProcesses
+from ..distributions import Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs
+from ..errors import InputError
+from ..layers import AbstractLayer, GPLayer
+from ..posteriors import AbstractPosterior, Carry
+from ..typing import Array, Float
+from ._base import AbstractOutputs, At
+from ._independent import IndependentOutputs
+from ._patches import PatchOutputs
+from ._shared import SharedOutputs
+
+
+def layer_outputs(
+    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: Carry
+) -> AbstractOutputs:
+    """q(f_l(x)), to be asked for in any shape."""
+    gp = as_gp(layer)
+    at, processes = At(index, gp, posterior, x, carry), gp.processes()
+    if isinstance(processes, IndependentProcesses):
+        return IndependentOutputs(at, processes)
+    return SharedOutputs(at, processes) if isinstance(processes, SharedProcesses) else PatchOutputs(at, processes)
+
+
+def layer_marginal(
+    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: Carry
+) -> Gaussian:
+    """q(f_l(x)), every row and output by itself."""
+    return layer_outputs(index, layer, posterior, x, carry).marginal()
+
+
+def layer_over_inputs(
+    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: Carry
+) -> GaussianOverInputs:
+    """q(f_l(x)) with the covariance between the rows, [..., P, N, N]."""
+    return layer_outputs(index, layer, posterior, x, carry).over_inputs()
+
+
+def layer_over_outputs(
+    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: Carry
+) -> GaussianOverOutputs:
+    """q(f_l(x)) with the covariance between the outputs, [..., N, P, P]."""
+    return layer_outputs(index, layer, posterior, x, carry).over_outputs()
+
+
+def layer_over_both(
+    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: Carry
+) -> GaussianOverBoth:
+    """q(f_l(x)) with the covariance between all rows and outputs, [..., N, P, N, P]."""
+    return layer_outputs(index, layer, posterior, x, carry).over_both()
+
+
+def as_gp(layer: AbstractLayer) -> GPLayer:
+    """A layer that must be a GP, or an error that says so."""
+    if not isinstance(layer, GPLayer):
+        raise InputError(f"{type(layer).__name__} can't be the last layer: put a GPLayer behind it.")
+    return layer

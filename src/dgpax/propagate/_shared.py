@@ -1,0 +1,44 @@
+"""Outputs that all depend on one set of inducing variables."""
+
+from ..covariances import SharedProcesses
+from ..distributions import Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs
+from ..linalg import einsum, matmul, safe_cholesky
+from ._base import AbstractOutputs, At, outputs_last
+
+
+class SharedOutputs(AbstractOutputs):
+    """A multi-output kernel whose inducing variables belong to all outputs."""
+
+    at: At
+    processes: SharedProcesses
+
+    def marginal(self):
+        q = self.at.marginal(self.at.project(self.processes.kernel, self.at.x))
+        return Gaussian(q.mean + self.at.mean, q.variance)
+
+    def over_inputs(self):
+        both = self.over_both()
+        return GaussianOverInputs(both.mean, einsum("...npmp->...pnm", both.covariance))
+
+    def over_outputs(self):
+        A = self.at.whitened_cross(self.processes.kernel, self.at.x)
+        moments = self.at.moments(A)
+        covariance = self.processes.kernel.over_outputs(self.at.x[..., None, :, :])
+        covariance = covariance + einsum("...pnm,...qnm->...npq", moments.spread, moments.spread)
+        covariance = covariance - einsum("...pnm,...qnm->...npq", A, A)
+        return GaussianOverOutputs(outputs_last(moments.mean) + self.at.mean, covariance)
+
+    def over_both(self):
+        A = self.at.whitened_cross(self.processes.kernel, self.at.x)
+        moments, rows = self.at.moments(A), self.at.x[..., None, :, :]
+        covariance = einsum("...pnqm->...npmq", self.processes.kernel.cross(rows, rows))
+        covariance = covariance + einsum("...pnr,...qmr->...npmq", moments.spread, moments.spread)
+        covariance = covariance - einsum("...pnr,...qmr->...npmq", A, A)
+        return GaussianOverBoth(outputs_last(moments.mean) + self.at.mean, covariance)
+
+    def over_dependent(self):
+        return self.over_both()
+
+    def draw(self, noise):
+        joint = self.over_outputs()
+        return joint.mean + matmul(safe_cholesky(joint.covariance).factor, noise[..., None])[..., 0]
