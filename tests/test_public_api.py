@@ -9,11 +9,13 @@ import dgpax
 PUBLIC = {
     "Dataset", "DeepGP", "Fit", "GPLayer", "compare_with_one_layer", "covariances", "data", "dataset", "decoder",
     "deep_gp", "distributions", "dsvi", "expectations", "fit", "fit_many", "freeze", "gp_regression", "gplvm",
-    "inducing", "inference", "kernels", "latent_positions", "layers", "likelihoods", "linalg", "load", "means",
-    "metrics", "objectives", "parameters", "plot", "posteriors", "predict", "predict_jointly", "predict_latent",
-    "prediction", "sparse_gp_regression", "table", "unfreeze",
+    "inducing", "inference", "kernels", "latent_positions", "layers", "likelihoods", "linalg", "load", "load_model",
+    "means", "metrics", "objectives", "parameters", "plot", "posteriors", "predict", "predict_jointly",
+    "predict_latent", "prediction", "save", "sparse_gp_regression", "table", "unfreeze",
 }  # fmt: skip
-INTERNAL_MODULES = {"architectures", "cli", "conditional", "errors", "model", "propagate", "typing", "uncertain"}
+INTERNAL_MODULES = {
+    "architectures", "cli", "conditional", "errors", "io", "model", "propagate", "storage", "typing", "uncertain",
+}  # fmt: skip
 
 
 def test_public_names():

@@ -38,6 +38,8 @@ from .data import load as load
 from .inference import Fit as Fit
 from .inference import fit as fit
 from .inference import fit_many as fit_many
+from .io import load_model as load_model
+from .io import save as save
 from .layers import GPLayer as GPLayer
 from .model import DeepGP as DeepGP
 from .parameters import freeze as freeze

@@ -17,11 +17,13 @@ AnyKernel = AbstractKernel | AbstractMultiOutputKernel
 class Projection(eqx.Module):
     """f(x) | v ~ N(A v, residual) for whitened inducing outputs v, per process (Q = P) or for all (Q = 1).
 
-    A = (R⁻¹ Kuf)ᵀ with RRᵀ = Kuu; residual = k(x, x) − |A|², never negative.
+    A = (R⁻¹ Kuf)ᵀ with RRᵀ = Kuu; residual = k(x, x) − |A|², never negative. Where outputs share their inducing
+    variables, `between` is the covariance of what these leave open, between the outputs of a row.
     """
 
     A: Float[Array, "*b Q N M"]
     residual: Float[Array, "*b Q N"]
+    between: Float[Array, "*b N Q Q"] | None = None
 
 
 def project(kernel: AnyKernel, x: Float[Array, "*b N D"], inducing: AbstractInducing, root: AbstractRoot) -> Projection:

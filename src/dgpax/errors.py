@@ -36,5 +36,9 @@ class MissingDataError(DgpaxError, FileNotFoundError):
     """A named dataset whose file isn't on this machine."""
 
 
+class ModelFileError(DgpaxError, ValueError):
+    """A saved model or checkpoint that can't be written or trusted; the message says what is wrong with it."""
+
+
 class DgpaxWarning(UserWarning):
     """Something was repaired or reduced; the message names it."""

@@ -23,12 +23,14 @@ from .linalg import AbstractRoot, einsum, matmul
 from .means import AbstractMean, Constant, Identity, Linear, Zero
 from .model import DeepGP
 from .parameters import cast
-from .posteriors import AbstractPosterior, Carry, Layers, Moments
+from .posteriors import AbstractCarry, AbstractPosterior, Layers, Moments
 from .propagate import draw_noise, propagate
 from .typing import Array, Float, RandomKey
 
 
-def uncertain_marginal(index: int, layer: GPLayer, posterior: AbstractPosterior, x: Gaussian, carry: Carry) -> Gaussian:
+def uncertain_marginal(
+    index: int, layer: GPLayer, posterior: AbstractPosterior, x: Gaussian, carry: AbstractCarry
+) -> Gaussian:
     """The exact mean and variance of f_l(x) for x ~ q(x), every row and output by itself; f itself isn't Gaussian.
 
     With A = E[R⁻¹Kuf(x)]ᵀ in the place of A(x), the posterior's own marginal misses tr(B Cov(Kuf(x))), where
@@ -54,7 +56,7 @@ def sampled_marginal(
     layers: Layers,
     posterior: AbstractPosterior,
     x: Gaussian,
-    carry: Carry,
+    carry: AbstractCarry,
     *,
     key: RandomKey,
     num_samples: int,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -17,8 +19,8 @@ from dgpax.kernels import RBF
 from dgpax.likelihoods import GaussianNoise
 from dgpax.means import Constant
 from dgpax.parameters import cast
-from dgpax.posteriors import AbstractPosterior, Exact, GaussianBlock, MeanField
-from dgpax.propagate import layer_over_inputs, propagate
+from dgpax.posteriors import AbstractPosterior, Coupled, Exact, GaussianBlock, MeanField, Particles
+from dgpax.propagate import layer_outputs, layer_over_inputs, propagate
 
 P, M, N = 2, 4, 9
 
@@ -37,7 +39,23 @@ def _mean_field():
     return MeanField((GaussianBlock(jr.normal(jr.key(4), (P, M)), root),))
 
 
-POSTERIORS = {Exact: lambda: Exact.condition(_model(), _data()), MeanField: _mean_field}
+def _coupled():
+    start = Coupled.at_prior(_model().layers, "layer-wise")
+    outputs = dataclasses.replace(
+        start.outputs,
+        mean=jr.normal(jr.key(4), start.outputs.mean.shape),
+        root=jnp.tril(jr.normal(jr.key(5), start.outputs.root.shape)),
+        coupling=jr.normal(jr.key(9), start.outputs.coupling.shape),
+    )
+    return eqx.tree_at(lambda posterior: posterior.outputs, start, outputs)
+
+
+POSTERIORS = {
+    Exact: lambda: Exact.condition(_model(), _data()),
+    MeanField: _mean_field,
+    Coupled: _coupled,
+    Particles: lambda: Particles((jr.normal(jr.key(4), (P, M)),)),
+}
 
 
 def test_every_posterior_has_a_row():
@@ -54,6 +72,20 @@ def test_marginals_are_the_diagonal_of_the_joint(kind):
     np.testing.assert_allclose(joint.mean, q.mean, atol=1e-12)
     np.testing.assert_allclose(joint.variance, q.variance, atol=1e-12)
     assert float(jnp.min(jnp.linalg.eigvalsh(joint.covariance))) > -1e-10
+
+
+@pytest.mark.parametrize("kind", POSTERIORS, ids=lambda kind: kind.__name__)
+def test_a_draw_has_the_moments_of_the_joint_of_a_row(kind):
+    """40,000 draws of every row; covariances within 5 of their standard errors at most (30 numbers)."""
+    model, posterior, x = _model(), POSTERIORS[kind](), jr.uniform(jr.key(6), (5, 2))
+    outputs = layer_outputs(0, model.layers[0], posterior, x, posterior.begin(model.layers))
+    draws, carry = outputs.draw(jr.normal(jr.key(7), (40_000, 5, P)))
+    assert type(carry) is type(posterior.begin(model.layers))
+    joint, marginal = outputs.over_outputs(), outputs.marginal()
+    np.testing.assert_allclose(joint.variance, marginal.variance, atol=1e-12)
+    found = jnp.einsum("snp,snq->npq", draws - joint.mean, draws - joint.mean) / 40_000
+    scale = marginal.stddev[..., None] * marginal.stddev[..., None, :]
+    assert float(jnp.max(jnp.abs(found - joint.covariance) / scale)) < 5 * np.sqrt(2 / 40_000)
 
 
 @pytest.mark.parametrize("kind", POSTERIORS, ids=lambda kind: kind.__name__)

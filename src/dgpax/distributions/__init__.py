@@ -2,6 +2,7 @@
 
 from ._affine import Affine as Affine
 from ._base import AbstractDistribution as AbstractDistribution
+from ._base import safe_sqrt as safe_sqrt
 from ._gaussian import Gaussian as Gaussian
 from ._joint import AbstractJointGaussian as AbstractJointGaussian
 from ._joint import GaussianOverBoth as GaussianOverBoth

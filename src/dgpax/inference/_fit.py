@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -20,10 +21,11 @@ from ..errors import DgpaxWarning, InputError, NumericalError
 from ..layers import AbstractLayer, GPLayer
 from ..model import DeepGP
 from ..parameters import cast, find, freeze, matches
-from ..posteriors import AbstractPosterior, Carry
+from ..posteriors import AbstractCarry, AbstractPosterior
 from ..propagate import as_gp
 from ..typing import Array, Float, PyTree, RandomKey
 from ._base import AbstractEngine, AbstractMethod, Problem
+from ._checkpoint import Checkpoints
 from ._loop import Limits, Progress, Run, suitable_blas_threads, train
 from ._methods import as_method
 from ._mismatch import explaining_shapes, refuse_mismatch
@@ -55,6 +57,8 @@ def fit(
     stopping: AbstractStopping | None = None,
     callbacks: Sequence[Callable[[Progress], bool | None]] = (),
     progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 30.0,
 ) -> Fit:
     """Train a model on data in raw units and infer its posterior.
 
@@ -62,19 +66,28 @@ def fit(
     takes the steps; each method has a default. A callback that returns True ends the fit. Ctrl-C ends it too
     and keeps the best state so far. A step that isn't finite never gets into the parameters. `progress` shows a
     bar; None means: if the terminal can.
+
+    `checkpoint` is a folder of this fit's own, into which it writes where it stands every `checkpoint_every` seconds.
+    The same call, after the process was killed, goes on from there to the same result, bit for bit on the same
+    machine; `report.resumed_at` says from which steps. Time that was used before counts, and callbacks begin anew.
     """
     method = as_method(inference)
     engine = method.default_engine() if engine is None else engine
     task = Task.of(method, model, data, seed)
     target, to_do = task.target, stages(task.target, method.warm_up)
     run = Run() if to_do else Run(stopped_because="there was nothing to train", converged=True)
-    started = time.perf_counter()
+    stopping = stopping or NeverStop()
+    parts = {"model": model, "data": data, "inference": method, "engine": engine, "seed": seed}
+    checkpoints = Checkpoints(checkpoint, checkpoint_every, stopping, **parts)
+    started = time.perf_counter() - checkpoints.seconds
     shapes = explaining_shapes(method, target, task.prepared)
     threads = suitable_blas_threads(method.largest_matrix(model, data))
     with shapes, threads, progress_bar(engine.max_steps * len(to_do), progress) as show:
-        limits = Limits(started, max_seconds, stopping or NeverStop(), callbacks, show)
-        for held in to_do:
-            target = train(run, engine, Problem(method, target, task.prepared, held), jr.key(seed), limits)
+        limits = Limits(started, max_seconds, stopping, callbacks, show)
+        for stage in range(checkpoints.stage, len(to_do)):
+            checkpoints.stage = stage
+            problem = Problem(method, target, task.prepared, to_do[stage])
+            target = train(run, engine, problem, jr.key(seed), limits, checkpoints)
             if run.interrupted or run.gave_up:
                 break
     result = conclude(task, run, method, engine, target, started)
@@ -143,7 +156,7 @@ def _objective(method: AbstractMethod, target: PyTree, prepared: PyTree, key: Ra
     return method.objective(target, prepared, key).total
 
 
-def _num_clipped(layer: AbstractLayer, posterior: AbstractPosterior, carry: Carry, x: Float[Array, "N D"]):
+def _num_clipped(layer: AbstractLayer, posterior: AbstractPosterior, carry: AbstractCarry, x: Float[Array, "N D"]):
     """How many variances of the first layer rounding leaves below zero."""
     if not isinstance(layer, GPLayer):
         return jnp.zeros((), int)
@@ -196,6 +209,7 @@ def _report(run: Run, method, engine, target, model, clipped: int, data: Dataset
         stopped_because=run.stopped_because,
         converged=run.converged,
         interrupted=run.interrupted,
+        resumed_at=run.resumed_at,
         rejected_steps=run.rejected,
         largest_jitter=run.jitter,
         clipped_variances=clipped,

@@ -16,7 +16,7 @@ class LatentInputs(AbstractMethod):
     There is no sampling noise in the objective. For kernels that have an expansion (`dgpax.expectations`).
     """
 
-    posterior: AbstractPosterior | None = None
+    posterior: AbstractPosterior | str = "mean-field"
     latents: str = eqx.field(static=True, default="rows")
 
     @property

@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from ..typing import PyTree, RandomKey
 from ._base import AbstractEngine, Problem
+from ._checkpoint import Checkpoints, Position
 from ._stopping import AbstractStopping
 
 MAX_REJECTIONS_IN_A_ROW = 10
@@ -57,6 +58,7 @@ class Run:
     stopped_because: str = "all steps were taken"
     converged: bool = False
     interrupted: bool = False
+    resumed_at: tuple[int, ...] = ()
 
     @property
     def gave_up(self) -> bool:
@@ -92,28 +94,31 @@ def suitable_blas_threads(largest_matrix: int) -> threadpool_limits:
     return threadpool_limits(None if largest_matrix >= MANY_THREADS_PAY_FROM else 1, user_api="blas")
 
 
-def train(run: Run, engine: AbstractEngine, problem: Problem, key: RandomKey, limits: Limits) -> PyTree:
+def train(
+    run: Run, engine: AbstractEngine, problem: Problem, key: RandomKey, limits: Limits, checkpoints: Checkpoints
+) -> PyTree:
     """Take steps until they are used up or there is a reason to stop; the target at the best state comes back.
 
     Ctrl-C is a reason too: it marks the run and loses nothing.
     """
-    state = best = _init(engine, problem, key)
-    best_score, last_step = -np.inf, run.step + engine.max_steps
+    first = _init(engine, problem, key)
+    start = Position(first, first, -np.inf, run.step + engine.max_steps)
+    problem, position = checkpoints.enter(vars(run), problem, start)
+    reason = position.ended_because
     try:
-        while run.step < last_step:
-            state, infos, accepted = _advance(engine, problem, state, key, run.step, last_step)
+        while run.step < position.last_step and reason is None:
+            state, infos, accepted = _advance(engine, problem, position.state, key, run.step, position.last_step)
             run.record(infos, accepted)
             progress = _progress(run, engine, problem, state, limits)
-            score = limits.stopping.score(run.step, progress.target)
-            if score is None or score > best_score:
-                best, best_score = state, best_score if score is None else score
+            position = position.moved(state, limits.stopping.score(run.step, progress.target))
             reason = run.reason_to_stop(infos, progress, limits)
-            if reason is not None:
-                run.stopped_because = reason
-                break
+            if run.converged or run.gave_up or limits.stopping.done():
+                position = position._replace(ended_because=reason)
+            checkpoints.keep(vars(run), problem, position, now=reason is not None or run.step == position.last_step)
+        run.stopped_because = reason or run.stopped_because
     except KeyboardInterrupt:
         run.interrupted, run.stopped_because = True, "it was interrupted; the best state so far was kept"
-    return problem.at(engine.result(best))
+    return problem.at(engine.result(position.best))
 
 
 def _progress(run: Run, engine, problem, state: Any, limits: Limits) -> Progress:

@@ -16,7 +16,7 @@ from ..errors import DgpaxError, InputError
 from ..layers import GPLayer
 from ..model import DeepGP
 from ..parameters import find
-from ..posteriors import GaussianBlock, MeanField
+from ..posteriors import AbstractPosterior, Coupled, GaussianBlock, MeanField
 from ..typing import PyTree
 from ._base import AbstractMethod
 
@@ -31,8 +31,12 @@ def refuse_mismatch(model: DeepGP, data: Dataset) -> None:
             _check_processes(index, layer, data)
 
 
-def refuse_blocks(posterior: MeanField, model: DeepGP) -> None:
+def refuse_blocks(posterior: AbstractPosterior, model: DeepGP) -> None:
     """An error if the posterior was made for other layers."""
+    if isinstance(posterior, Coupled):
+        _refuse_coupled(posterior, model)
+    if not isinstance(posterior, MeanField):
+        return
     for index, (block, layer) in enumerate(zip(posterior.blocks, model.layers, strict=False)):
         if isinstance(block, GaussianBlock) and isinstance(layer, GPLayer):
             wanted = (layer.processes().num_blocks(layer.num_outputs), layer.own_inducing().num_inducing)
@@ -41,6 +45,16 @@ def refuse_blocks(posterior: MeanField, model: DeepGP) -> None:
                     f"Block {index} of the posterior has a mean of shape {block.mean.shape}, but layer {index} has "
                     f"{wanted[0]} process(es) with {wanted[1]} inducing outputs. Start from MeanField.at_prior(layers)."
                 )
+
+
+def _refuse_coupled(posterior: Coupled, model: DeepGP) -> None:
+    wanted = Coupled.at_prior(model.layers, "mean-field", latents=[x for x in posterior.others if x is not None])
+    if (posterior.widths, posterior.outputs.mean.shape) != (wanted.widths, wanted.outputs.mean.shape):
+        raise InputError(
+            f"The posterior is for layers with {posterior.widths} processes and {posterior.outputs.mean.shape[-1]} "
+            f"inducing outputs; the model has {wanted.widths} and {wanted.outputs.mean.shape[-1]}. Start from "
+            "Coupled.at_prior(layers)."
+        )
 
 
 @contextmanager

@@ -47,8 +47,8 @@ class NaturalGradient(AbstractEngine):
         trainable = problem.trainable()
         if not _naturals(trainable):
             raise InputTypeError(
-                "NaturalGradient needs variational inference with a family that has natural gradients (MeanField); "
-                f"there is none in {type(problem.target).__name__}. Use Gradient or LBFGS."
+                "NaturalGradient needs variational inference with a family that has natural gradients (mean-field, "
+                f"coupled); there is none in {type(problem.target).__name__}. Use Gradient or LBFGS."
             )
         return NaturalState(trainable, self.optimiser.init(_others(trainable)), jnp.ones(()))
 
@@ -74,8 +74,8 @@ class NaturalGradient(AbstractEngine):
 
 
 def _is_natural(node) -> bool:
-    """A part whose mean and root are both trained."""
-    return isinstance(node, AbstractNatural) and node.mean.raw is not None and node.root.raw is not None
+    """A part that is trained as a whole."""
+    return isinstance(node, AbstractNatural) and all(part.raw is not None for part in node.parameters())
 
 
 def _naturals(trainable: PyTree) -> list[AbstractNatural]:

@@ -38,7 +38,7 @@ class NoisyInputs(AbstractMethod):
     """
 
     input_variance: Float[Array, "*n"] = eqx.field(converter=jnp.asarray)
-    posterior: AbstractPosterior | None = None
+    posterior: AbstractPosterior | str = "mean-field"
     num_samples: int | None = eqx.field(static=True, default=None)
 
     def __check_init__(self):

@@ -28,6 +28,8 @@ class FitReport:
     stopped_because: str
     converged: bool
     interrupted: bool
+    resumed_at: tuple[int, ...]
+    """The steps at which it went on from a checkpoint."""
     rejected_steps: int
     largest_jitter: float
     clipped_variances: int
@@ -71,5 +73,5 @@ def _show(value) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, tuple):
-        return ", ".join(value) or "none"
+        return ", ".join(str(item) for item in value) or "none"
     return str(value)

@@ -10,7 +10,11 @@ from ..typing import PyTree
 
 
 class AbstractStopping(abc.ABC):
-    """Watches a fit. Mutable, for one fit."""
+    """Watches a fit. Mutable, for one fit.
+
+    What it remembers in attributes that are numbers, text, arrays, or tuples, lists and dictionaries of these, is kept
+    in checkpoints and comes back when a fit is resumed.
+    """
 
     @abc.abstractmethod
     def score(self, step: int, target: Callable[[], PyTree]) -> float | None:

@@ -12,9 +12,9 @@ from ..data import Dataset
 from ..errors import InputError, UnknownNameError
 from ..layers import LatentVariables
 from ..model import DeepGP
-from ..objectives import elbo
+from ..objectives import elbo, sampled_elbo
 from ..parameters import cast
-from ..posteriors import AbstractLatents, AbstractPosterior, Encoder, MeanField, RowLatents
+from ..posteriors import AbstractLatents, AbstractPosterior, Encoder, RowLatents, posterior_at_prior
 from ._base import AbstractMethod, largest_kuu
 from ._mismatch import refuse_blocks
 from ._natural import NaturalGradient
@@ -31,19 +31,27 @@ class ModelAndPosterior(NamedTuple):
 
 
 class Variational(AbstractMethod):
-    """Maximises the ELBO over the model and a posterior; the posterior starts at the prior unless one is given.
+    """Maximises the ELBO over the model and a posterior.
 
-    `num_samples` draws of the inner layers per step; a model with one layer needs none. `latents` says how the
-    posterior of latent variables is held: "rows" (numbers of their own for every row) or "encoder" (a network).
-    `chunk_rows` bounds the memory; None takes what suits the device.
+    `posterior` is a word for a family that starts at the prior ("mean-field", "stripes-and-arrow", "fully-coupled",
+    "layer-wise"), or a posterior to go on from. `num_samples` draws of the inner layers per step; a model with one
+    layer needs none. `latents` says how the posterior of latent variables is held: "rows" (numbers of their own for
+    every row) or "encoder" (a network). `chunk_rows` bounds the memory; None takes what suits the device. `estimator`
+    says how the bound of a deep model is estimated: "marginal" integrates the inducing outputs out, "sampled" draws
+    them, which is as right and noisier [STAR, section 4.1].
     """
 
-    posterior: AbstractPosterior | None = None
+    posterior: AbstractPosterior | str = "mean-field"
     num_samples: int = eqx.field(static=True, default=1)
     latents: str = eqx.field(static=True, default="rows")
     chunk_rows: int | None = eqx.field(static=True, default=None)
+    estimator: str = eqx.field(static=True, default="marginal")
 
     def __check_init__(self):
+        if self.estimator not in ("marginal", "sampled"):
+            raise UnknownNameError(
+                f"Variational(estimator={self.estimator!r}) isn't known. There are: marginal, sampled."
+            )
         if self.num_samples < 1:
             raise InputError(f"Variational(num_samples=...) must be at least 1; got {self.num_samples}.")
         if self.latents not in ("rows", "encoder"):
@@ -55,19 +63,19 @@ class Variational(AbstractMethod):
 
     def target(self, model, data):
         posterior = self.posterior
-        if posterior is None:
+        if isinstance(posterior, str):
             layers = [layer for layer in model.layers if isinstance(layer, LatentVariables)]
             latents = [self._latents(layer, data, index) for index, layer in enumerate(layers)]
-            posterior = MeanField.at_prior(model.layers, latents=latents)
-        if isinstance(posterior, MeanField):
-            refuse_blocks(posterior, model)
+            posterior = posterior_at_prior(posterior, model.layers, latents)
+        refuse_blocks(posterior, model)
         return ModelAndPosterior(model, cast(posterior, data.x.dtype))
 
     def prepare(self, target, data):
         return data
 
     def objective(self, target, data, key):
-        return elbo(
+        bound = elbo if self.estimator == "marginal" else sampled_elbo
+        return bound(
             target.model,
             target.posterior,
             data,

@@ -1,5 +1,6 @@
 """Linear algebra that knows nothing of Gaussian processes."""
 
+from ._block_pattern import BlockPattern as BlockPattern
 from ._cholesky import Cholesky as Cholesky
 from ._cholesky import default_jitter as default_jitter
 from ._cholesky import half_tril as half_tril

@@ -5,6 +5,7 @@ from ._collapsed import CollapsedBoundTerms as CollapsedBoundTerms
 from ._collapsed import collapsed_bound as collapsed_bound
 from ._elbo import ELBOTerms as ELBOTerms
 from ._elbo import elbo as elbo
+from ._elbo import sampled_elbo as sampled_elbo
 from ._elbo import standard_kl as standard_kl
 from ._evidence import EvidenceTerms as EvidenceTerms
 from ._evidence import log_evidence as log_evidence

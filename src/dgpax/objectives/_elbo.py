@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import jax.random as jr
 
 from ..data import Dataset
 from ..distributions import Gaussian
@@ -42,10 +43,38 @@ def elbo(
     For data in the model's units. A model with one layer needs neither a key nor samples. `chunk_rows` bounds the
     memory and keeps intermediates in a CPU's cache; it changes nothing else.
     """
-    carry = posterior.begin(model.layers)
     noise = () if len(model.layers) == 1 else _noise(model, key, num_samples, batch)
+    return _terms(model, posterior, posterior, batch, noise, chunk_rows)
+
+
+def sampled_elbo(
+    model: DeepGP,
+    posterior: AbstractPosterior,
+    batch: Dataset,
+    *,
+    key: RandomKey,
+    num_samples: int = 1,
+    chunk_rows: int | None = None,
+) -> ELBOTerms:
+    """The same bound, with inducing outputs that are drawn and not integrated out: noisier, for comparison [STAR,
+    section 4.1]. For posteriors that couple layers; under others the layers are marginalised anyway."""
+    key_outputs, key_noise = jr.split(key)
+    noise = _noise(model, key_noise, num_samples, batch)
+    return _terms(model, posterior, posterior.layerwise(key_outputs, (num_samples,)), batch, noise, chunk_rows)
+
+
+def _terms(
+    model: DeepGP,
+    posterior: AbstractPosterior,
+    functions: AbstractPosterior,
+    batch: Dataset,
+    noise: Noise,
+    chunk_rows: int | None,
+) -> ELBOTerms:
+    """The likelihood under `functions`, the KL of the posterior."""
+    carry = functions.begin(model.layers)
     rows = (batch.x, batch.y, batch.row_numbers(), rows_first(noise))
-    per_chunk = sum_over_rows(expected_log_likelihood, (model, posterior, carry), rows, chunk_rows)
+    per_chunk = sum_over_rows(expected_log_likelihood, (model, functions, carry), rows, chunk_rows)
     return ELBOTerms(
         batch.scale * per_chunk,
         posterior.kl(model.layers, carry),

@@ -48,7 +48,9 @@ def importance_weighted_elbo(
     """
     if num_weights < 1:
         raise InputError(f"importance_weighted_elbo(num_weights=...) must be at least 1; got {num_weights}.")
-    carry = posterior.begin(model.layers)
+    key_outputs, key = jr.split(key)
+    functions = posterior.layerwise(key_outputs, (num_samples, 1))
+    carry = functions.begin(model.layers)
     x = jnp.broadcast_to(batch.x[:, None], (num_samples, batch.num_rows, num_weights, batch.num_inputs))
     log_ratio = jnp.zeros(x.shape[:-1], x.dtype)
     inputs = x
@@ -61,14 +63,14 @@ def importance_weighted_elbo(
             w, ratio = _weighted_draw(Gaussian(q.mean[:, None], q.variance[:, None]), x.shape[:-1], own_key)
             x, log_ratio = beside(x, w), log_ratio + ratio
         else:
-            x = layer_outputs(index, layer, posterior, x, carry).over_dependent().sample(own_key, 1)[0]
+            x = layer_outputs(index, layer, functions, x, carry).over_dependent().sample(own_key, 1)[0]
     last = len(model.layers) - 1
-    q = layer_marginal(last, model.layers[last], posterior, x, carry)
+    q = layer_marginal(last, model.layers[last], functions, x, carry)
     y = jnp.broadcast_to(batch.y[:, None], (*batch.y.shape[:1], num_weights, batch.y.shape[-1]))
     log_weights = model.likelihood.expected_log_prob(q, y) + log_ratio
     per_row = logsumexp(log_weights, axis=-1) - jnp.log(num_weights)
     total = batch.scale * jnp.sum(per_row) / num_samples
-    return ImportanceWeightedTerms(total, posterior.kl(model.layers, carry), carry.jitter())
+    return ImportanceWeightedTerms(total, posterior.kl(model.layers, posterior.begin(model.layers)), carry.jitter())
 
 
 def _weighted_draw(q: Gaussian, shape: tuple[int, ...], key: RandomKey):

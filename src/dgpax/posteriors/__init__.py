@@ -1,5 +1,7 @@
 """Posterior families: what is believed about the inducing outputs of all layers."""
 
+from ._base import AbstractCarry as AbstractCarry
+from ._base import AbstractLayerwise as AbstractLayerwise
 from ._base import AbstractPosterior as AbstractPosterior
 from ._base import Carry as Carry
 from ._base import Layers as Layers
@@ -11,6 +13,8 @@ from ._conjugate import noise_variances as noise_variances
 from ._conjugate import noisy_gram as noisy_gram
 from ._conjugate import one_gp_layer as one_gp_layer
 from ._conjugate import stack_outputs as stack_outputs
+from ._coupled import Coupled as Coupled
+from ._coupled import CoupledGaussian as CoupledGaussian
 from ._exact import Exact as Exact
 from ._latents import AbstractLatents as AbstractLatents
 from ._latents import Encoder as Encoder
@@ -19,8 +23,14 @@ from ._mean_field import GaussianBlock as GaussianBlock
 from ._mean_field import MeanField as MeanField
 from ._natural import AbstractNatural as AbstractNatural
 from ._natural import classical_natural_step as classical_natural_step
+from ._natural import natural_block_step as natural_block_step
 from ._natural import natural_step as natural_step
+from ._particles import Particles as Particles
+from ._patterns import PATTERNS as PATTERNS
+from ._patterns import block_pattern as block_pattern
 from ._whitening import InducingOutputs as InducingOutputs
 from ._whitening import from_unwhitened as from_unwhitened
 from ._whitening import kl_unwhitened as kl_unwhitened
 from ._whitening import to_unwhitened as to_unwhitened
+from ._words import POSTERIORS as POSTERIORS
+from ._words import posterior_at_prior as posterior_at_prior

@@ -1,26 +1,26 @@
 """The contract of a posterior over the inducing outputs of all layers."""
 
 import abc
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
 
 from ..conditional import Projection
 from ..data import Dataset
-from ..distributions import Gaussian
+from ..distributions import Gaussian, GaussianOverOutputs
 from ..inducing import AbstractInducing
 from ..layers import AbstractLayer, GPLayer
-from ..linalg import AbstractRoot
-from ..typing import Array, Float
+from ..linalg import AbstractRoot, einsum, matmul, safe_cholesky
+from ..typing import Array, Float, RandomKey
 
 Layers = tuple[AbstractLayer, ...]
 
 
-class Carry(eqx.Module):
-    """What is computed once per pass: the root of every GP layer's Kuu. Families that couple layers keep more."""
+class AbstractCarry(eqx.Module):
+    """What a pass through the layers carries along: the root of every GP layer's Kuu, computed once."""
 
-    roots: tuple[AbstractRoot | None, ...]
+    roots: eqx.AbstractVar[tuple[AbstractRoot | None, ...]]
 
     def root(self, index: int) -> AbstractRoot:
         """The root of a GP layer's Kuu."""
@@ -34,18 +34,28 @@ class Carry(eqx.Module):
         return jnp.max(jnp.stack([jnp.max(root.jitter) for root in self.roots if root is not None]))
 
 
+class Carry(AbstractCarry):
+    """For families whose layers are independent: nothing has to be remembered from layer to layer."""
+
+    roots: tuple[AbstractRoot | None, ...]
+
+
 class Moments(NamedTuple):
-    """E[A v] and a root of Cov[A v]: Cov(A_p(x) v, A_q(x') v) = spread_p(x) · spread_q(x')."""
+    """E[A v] and a root of Cov[A v] of one process: Cov(A(x) v, A(x') v) = spread(x) · spread(x')."""
 
     mean: Float[Array, "*b P N"]
     spread: Float[Array, "*b P N R"]
 
 
 class AbstractPosterior(eqx.Module):
-    """q(v_1 … v_L) over whitened inducing outputs, u_l = R_l v_l with R_l R_lᵀ = Kuu of layer l."""
+    """q(v_1 … v_L) over whitened inducing outputs, u_l = R_l v_l with R_l R_lᵀ = Kuu of layer l.
+
+    `marginal`, `jointly` and `draw` are of the processes of a layer at every row by itself, without the layer's mean
+    function, given what was drawn of the layers before; the carry, an AbstractCarry of the family's own kind, knows it.
+    """
 
     @abc.abstractmethod
-    def begin(self, layers: Layers) -> Carry:
+    def begin(self, layers: Layers) -> AbstractCarry:
         """What doesn't depend on the inputs, once per pass."""
 
     @abc.abstractmethod
@@ -53,17 +63,54 @@ class AbstractPosterior(eqx.Module):
         """The inducing variables of a layer: its own, unless the family says otherwise."""
 
     @abc.abstractmethod
-    def marginal(self, index: int, projection: Projection, carry: Carry) -> Gaussian:
-        """q(f_l(x_n) | f_1 … f_{l−1}) for every row and process by itself, without the layer's mean function."""
+    def marginal(self, index: int, projection: Projection, carry: Any) -> Gaussian:
+        """q(f_l(x_n) | f_1 … f_{l−1}) for every row and process by itself."""
 
     @abc.abstractmethod
-    def moments(self, index: int, A: Float[Array, "*b Q N M"], carry: Carry) -> Moments:
-        """What the inducing outputs add to all rows together, for joint distributions of one layer."""
+    def jointly(self, index: int, projection: Projection, carry: Any) -> GaussianOverOutputs:
+        """The same with the covariance between the processes of a row."""
+
+    @abc.abstractmethod
+    def draw(
+        self, index: int, projection: Projection, noise: Float[Array, "*b N Q"], carry: Any
+    ) -> tuple[Float[Array, "*b N Q"], Any]:
+        """A draw by standard normal numbers, and the carry that remembers it for the layers behind."""
+
+    @abc.abstractmethod
+    def moments(self, index: int, A: Float[Array, "*b Q N M"], carry: Any) -> Moments:
+        """What the inducing outputs add to all rows together, whatever the other layers are."""
+
+    @abc.abstractmethod
+    def layerwise(self, key: RandomKey, shape: tuple[int, ...]) -> "AbstractLayerwise":
+        """Something under which layers are independent, for distributions over several rows: itself, or draws of the
+        inducing outputs of all layers with these leading axes."""
 
     @abc.abstractmethod
     def latents(self, index: int, batch: Dataset) -> Gaussian:
         """q(w_n) of a layer of latent variables, for these rows of the training data."""
 
     @abc.abstractmethod
-    def kl(self, layers: Layers, carry: Carry) -> Float[Array, ""]:
+    def kl(self, layers: Layers, carry: Any) -> Float[Array, ""]:
         """KL(q(v) || p(v)), inducing outputs only."""
+
+
+class AbstractLayerwise(AbstractPosterior):
+    """A family whose layers, and processes with inducing outputs of their own, are independent of each other."""
+
+    def jointly(self, index, projection, carry):
+        if projection.between is None:
+            q = self.marginal(index, projection, carry)
+            return GaussianOverOutputs(q.mean, q.variance[..., None] * jnp.eye(q.mean.shape[-1], dtype=q.mean.dtype))
+        moments = self.moments(index, projection.A, carry)
+        covariance = projection.between + einsum("...pnr,...qnr->...npq", moments.spread, moments.spread)
+        return GaussianOverOutputs(moments.mean.mT, covariance)
+
+    def draw(self, index, projection, noise, carry):
+        if projection.between is None:
+            q = self.marginal(index, projection, carry)
+            return q.mean + q.stddev * noise, carry
+        joint = self.jointly(index, projection, carry)
+        return joint.mean + matmul(safe_cholesky(joint.covariance).factor, noise[..., None])[..., 0], carry
+
+    def layerwise(self, key, shape):
+        return self

@@ -10,12 +10,12 @@ from ..linalg import TriangularRoot, safe_cholesky
 from ..model import DeepGP
 from ..parameters import fixed
 from ..typing import Array, Float
-from ._base import AbstractPosterior, Carry, Moments
+from ._base import AbstractLayerwise, Carry, Moments
 from ._conjugate import noisy_gram, one_gp_layer, stack_outputs
 from ._mean_field import outputs_last, whitened_mean
 
 
-class Exact(AbstractPosterior):
+class Exact(AbstractLayerwise):
     """f | y, held as the training inputs, the Cholesky factor of K + σ²I and L⁻¹(y − mean).
 
     It is the family whose inducing outputs are the noisy observations themselves and have no spread, so it

@@ -11,13 +11,14 @@ import jax.numpy as jnp
 
 from ..conditional import Projection
 from ..covariances import Kuu
+from ..data import Dataset
 from ..distributions import Gaussian
 from ..errors import InputError
 from ..layers import GPLayer, LatentVariables
 from ..linalg import AbstractRoot, matmul, roots_together, row_norms
 from ..parameters import AbstractParameter, LowerTriangular, Real, as_lower_triangular, as_real, cast
 from ..typing import Array, Float
-from ._base import AbstractPosterior, Carry, Layers, Moments
+from ._base import AbstractLayerwise, Carry, Layers, Moments
 from ._latents import AbstractLatents
 from ._natural import AbstractNatural, natural_step
 
@@ -30,6 +31,9 @@ class GaussianBlock(AbstractNatural):
     mean: AbstractParameter = eqx.field(converter=as_real)
     root: AbstractParameter = eqx.field(converter=as_lower_triangular)
 
+    def parameters(self):
+        return self.mean, self.root
+
     def natural_step(self, gradient, rate, step: NaturalStep = natural_step):
         """For every process by itself."""
         root_gradient = jnp.tril(gradient.root.raw)
@@ -37,7 +41,7 @@ class GaussianBlock(AbstractNatural):
         return GaussianBlock(self.mean.with_value(mean), self.root.with_value(root))
 
 
-class MeanField(AbstractPosterior):
+class MeanField(AbstractLayerwise):
     """q(v) = Π_l Π_p N(m_{l,p}, R_{l,p} R_{l,p}ᵀ) [DSVI, eq. 10, whitened], and q(w_n) of latent variables.
 
     One block per layer: a GaussianBlock for GPs, AbstractLatents for latent variables, None for layers without either.
@@ -52,15 +56,10 @@ class MeanField(AbstractPosterior):
         `latents` are those of the layers of latent variables, in their order.
         """
         scales = [inner_scale] * (len(layers) - 1) + [1.0]
-        remaining = list(latents)
-        blocks = []
-        for layer, scale in zip(layers, scales, strict=True):
-            if isinstance(layer, GPLayer):
-                blocks.append(_prior_block(layer, scale))
-            elif isinstance(layer, LatentVariables):
-                blocks.append(_next(remaining))
-            else:
-                blocks.append(None)
+        blocks = [
+            _prior_block(layer, scale) if isinstance(layer, GPLayer) else others
+            for layer, scale, others in zip(layers, scales, in_their_places(layers, latents), strict=True)
+        ]
         return cls(tuple(blocks))
 
     def begin(self, layers):
@@ -83,10 +82,7 @@ class MeanField(AbstractPosterior):
         return Moments(whitened_mean(A, m), matmul(A, R))
 
     def latents(self, index, batch):
-        block = self.blocks[index]
-        if not isinstance(block, AbstractLatents):
-            raise TypeError(f"Block {index} of the posterior is {type(block).__name__}, not of latent variables.")
-        return block(batch)
+        return latents_of(self.blocks, index, batch)
 
     def kl(self, layers, carry):
         """½ Σ (|R|² + |m|² − M − log|RRᵀ|), against N(0, I)."""
@@ -97,6 +93,14 @@ class MeanField(AbstractPosterior):
         if not isinstance(block, GaussianBlock):
             raise TypeError(f"Block {index} of the posterior is {type(block).__name__}, not of inducing outputs.")
         return block.mean.value, block.root.value
+
+
+def latents_of(blocks: Sequence[Any], index: int, batch: Dataset) -> Gaussian:
+    """q(w_n) of the layer's latent variables."""
+    block = blocks[index]
+    if not isinstance(block, AbstractLatents):
+        raise TypeError(f"Block {index} of the posterior is {type(block).__name__}, not of latent variables.")
+    return block(batch)
 
 
 def whitening_roots(layers: Layers) -> tuple[AbstractRoot | None, ...]:
@@ -110,6 +114,12 @@ def whitening_roots(layers: Layers) -> tuple[AbstractRoot | None, ...]:
     operators = [Kuu(layer.own_inducing(), layer.kernel) for layer in accurate.values()]
     roots = dict(zip(own, roots_together(operators, dtype), strict=True))
     return tuple(roots.get(index) for index in range(len(layers)))
+
+
+def in_their_places(layers: Layers, latents: Sequence[AbstractLatents]) -> tuple[AbstractLatents | None, ...]:
+    """The posteriors of latent variables at the layers of these, None elsewhere."""
+    remaining = list(latents)
+    return tuple(_next(remaining) if isinstance(layer, LatentVariables) else None for layer in layers)
 
 
 def _next(latents: list[AbstractLatents]) -> AbstractLatents:
@@ -133,12 +143,12 @@ def _kl(block: GaussianBlock) -> Float[Array, ""]:
     return 0.5 * (jnp.sum(R**2) + jnp.sum(m**2) - m.size) - jnp.sum(log_diagonal)
 
 
-def whitened_mean(A: Float[Array, "*b Q N M"], mean: Float[Array, "R M"]) -> Float[Array, "*b P N"]:
+def whitened_mean(A: Float[Array, "*b Q N M"], mean: Float[Array, "*c R M"]) -> Float[Array, "*d P N"]:
     """A m, for every output: Q and R are P, or 1 where outputs share them."""
     return matmul(A, mean[..., None])[..., 0]
 
 
-def outputs_last(mean: Float[Array, "*b P N"], variance: Float[Array, "*b #P N"]) -> Gaussian:
+def outputs_last(mean: Float[Array, "*b P N"], variance: Float[Array, "*c #P N"]) -> Gaussian:
     """The Gaussian with axes [..., N, P]."""
     variance = jnp.broadcast_to(variance, mean.shape)
     return Gaussian(jnp.swapaxes(mean, -1, -2), jnp.swapaxes(variance, -1, -2))

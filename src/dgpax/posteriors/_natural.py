@@ -1,11 +1,13 @@
 """Natural-gradient steps of Gaussians in local coordinates of their root."""
 
 import abc
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 
-from ..linalg import half_tril, matmul, safe_cholesky, solve_lower, solve_lower_transposed
+from ..linalg import BlockPattern, half_tril, matmul, safe_cholesky, solve_lower, solve_lower_transposed
 from ..parameters import AbstractParameter
 from ..typing import Array, Float
 
@@ -19,12 +21,13 @@ deviations per coordinate on average (root mean square). Steps of a Gaussian lik
 class AbstractNatural(eqx.Module):
     """Part of a posterior that can take natural-gradient steps; engines find such parts wherever they stand."""
 
-    mean: eqx.AbstractVar[AbstractParameter]
-    root: eqx.AbstractVar[AbstractParameter]
+    @abc.abstractmethod
+    def parameters(self) -> tuple[AbstractParameter, ...]:
+        """What moves in a natural-gradient step; if one of them isn't trained, none takes such steps."""
 
     @abc.abstractmethod
-    def natural_step(self, gradient: "AbstractNatural", rate: float | Float[Array, ""]) -> "AbstractNatural":
-        """After a step down a loss; `gradient` has the derivatives by the raw values in their places."""
+    def natural_step(self, gradient: Any, rate: float | Float[Array, ""]) -> "AbstractNatural":
+        """After a step down a loss; `gradient` is one of its own kind with the derivatives by the raw values."""
 
 
 def natural_step(
@@ -53,6 +56,41 @@ def natural_step(
     in_old_deviations = jnp.sqrt(jnp.mean(matmul(inverse, move) ** 2, axis=(-2, -1), keepdims=True))
     shorter = LARGEST_MOVE / jnp.maximum(in_old_deviations, LARGEST_MOVE)
     return mean - matmul(new, move * shorter)[..., 0], new
+
+
+def natural_block_step(
+    pattern: BlockPattern,
+    mean: Float[Array, "n M"],
+    root: Float[Array, "K M M"],
+    mean_gradient: Float[Array, "n M"],
+    root_gradient: Float[Array, "K M M"],
+    rate: float | Float[Array, ""],
+) -> tuple[Float[Array, "n M"], Float[Array, "K M M"]]:
+    """`natural_step` for a root with a closed block pattern, whose T⁻¹ and products stay in it.
+
+    The trust region is that of every process: without coupling it is the same step.
+    """
+    size, eye = pattern.size, jnp.eye(root.shape[-1], dtype=root.dtype)
+    local = rate * pattern.local(root, root_gradient)
+    own = eye + half_tril(local[:size])
+    diagonal = jnp.maximum(jnp.diagonal(own, axis1=-2, axis2=-1), SMALLEST_DIAGONAL)
+    own = jnp.tril(own, -1) + diagonal[..., None] * eye
+    inverse = pattern.inverse(jnp.concatenate([own, local[size:]]))
+    rows = np.array([i for i, _ in pattern.pairs])
+    norms = jnp.zeros(diagonal.shape, root.dtype).at[rows].add(jnp.sum(inverse**2, axis=-1))
+    trusted = (jnp.max(norms, axis=-1) <= LARGEST_GROWTH**2)[:, None, None]
+    inverse = jnp.concatenate(
+        [
+            jnp.where(trusted, inverse[:size], eye / diagonal[..., None]),
+            jnp.where(trusted[rows[size:]], inverse[size:], 0.0),
+        ]
+    )
+    new = pattern.times(root, inverse)
+    new = jnp.concatenate([jnp.tril(new[:size]), new[size:]])
+    move = rate * pattern.apply_transposed(new, mean_gradient[..., None])
+    in_old_deviations = jnp.sqrt(jnp.mean(pattern.apply(inverse, move) ** 2, axis=(-2, -1), keepdims=True))
+    shorter = LARGEST_MOVE / jnp.maximum(in_old_deviations, LARGEST_MOVE)
+    return mean - pattern.apply(new, move * shorter)[..., 0], new
 
 
 def classical_natural_step(

@@ -30,8 +30,12 @@ def _outputs(
     model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"], key: RandomKey, num_samples: int
 ) -> list[Gaussian]:
     carry, noise = posterior.begin(model.layers), draw_noise(model.layers, key, num_samples, x.shape[0], x.dtype)
-    given = enumerate(zip(model.layers, layer_inputs(model.layers, posterior, x, carry, noise), strict=True))
-    return [layer_marginal(i, layer, posterior, at, carry) for i, (layer, at) in given if isinstance(layer, GPLayer)]
+    given = layer_inputs(model.layers, posterior, x, carry, noise)
+    return [
+        layer_marginal(index, layer, posterior, at, drawn)
+        for index, (layer, (at, drawn)) in enumerate(zip(model.layers, given, strict=True))
+        if isinstance(layer, GPLayer)
+    ]
 
 
 def sample_jointly(fitted: Fit, x, *, num_samples: int = 10, seed: int = 0) -> Float[Array, "S N P"]:
@@ -50,12 +54,14 @@ def sample_jointly(fitted: Fit, x, *, num_samples: int = 10, seed: int = 0) -> F
 def _joint_draws(
     model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"], key: RandomKey, num_samples: int
 ) -> Float[Array, "S N P"]:
+    key_outputs, key_rows = jr.split(key)
+    posterior = posterior.layerwise(key_outputs, (num_samples,))
     carry, f = posterior.begin(model.layers), x
     for index, layer in enumerate(model.layers):
         if isinstance(layer, AppendInputs):
             f = beside(f, x)
         else:
             joint = layer_outputs(index, layer, posterior, f, carry).over_dependent()
-            draws = joint.sample(jr.fold_in(key, index), num_samples if f.ndim == 2 else 1)
-            f = draws if f.ndim == 2 else draws[0]
+            draws = joint.sample(jr.fold_in(key_rows, index), num_samples if joint.mean.ndim == 2 else 1)
+            f = draws if joint.mean.ndim == 2 else draws[0]
     return f

@@ -16,7 +16,7 @@ from ..layers import AppendInputs
 from ..linalg import einsum, matmul
 from ..means import AbstractMean
 from ..model import DeepGP
-from ..posteriors import Carry, Exact, noise_variances
+from ..posteriors import AbstractCarry, AbstractLayerwise, Exact, noise_variances
 from ..propagate import as_gp, beside
 from ..typing import Array, Float, RandomKey
 
@@ -104,19 +104,28 @@ def draw_functions(fitted: Fit, num_draws: int = 10, *, num_features: int = 1024
     stationary ones. The prior is approximated by `num_features` random frequencies, with an error that shrinks with
     their square root and matters only where the data say little.
     """
-    layers, keys = fitted.model.layers, jr.split(jr.key(seed), len(fitted.model.layers))
-    carry = fitted.posterior.begin(layers)
+    layers, (key, *keys) = fitted.model.layers, jr.split(jr.key(seed), 1 + len(fitted.model.layers))
+    posterior = fitted.posterior.layerwise(key, (num_draws,))
+    carry = posterior.begin(layers)
     drawn = [
         None
         if isinstance(layer, AppendInputs)
-        else _draw_layer(index, fitted, carry, keys[index], num_draws, num_features)
-        for index, layer in enumerate(layers)
+        else _draw_layer(index, fitted.model, posterior, carry, own_key, num_draws, num_features)
+        for index, (layer, own_key) in enumerate(zip(layers, keys, strict=True))
     ]
     return FunctionDraws(tuple(drawn), fitted.model, fitted.num_inputs, fitted.input_names)
 
 
-def _draw_layer(index: int, fitted: Fit, carry: Carry, key: RandomKey, num_draws: int, num_features: int) -> LayerDraws:
-    posterior, layer = fitted.posterior, as_gp(fitted.model.layers[index])
+def _draw_layer(
+    index: int,
+    model: DeepGP,
+    posterior: AbstractLayerwise,
+    carry: AbstractCarry,
+    key: RandomKey,
+    num_draws: int,
+    num_features: int,
+) -> LayerDraws:
+    layer = as_gp(model.layers[index])
     processes, inducing = layer.processes(), posterior.inducing(index, layer)
     independent = isinstance(processes, IndependentProcesses)
     if not independent or not isinstance(inducing, Points) or inducing.locations.value.ndim != 2:
@@ -127,7 +136,7 @@ def _draw_layer(index: int, fitted: Fit, carry: Carry, key: RandomKey, num_draws
     key_prior, key_noise, key_outputs = jr.split(key, 3)
     smooth, noise = _split_noise(processes.kernel)
     if isinstance(posterior, Exact):
-        noise = noise + noise_variances(fitted.model)[:, None]
+        noise = noise + noise_variances(model)[:, None]
     z, num_processes = inducing.locations.value, processes.num_blocks(layer.num_outputs)
     prior = tuple(
         PriorDraws.of(part, own_key, num_draws, num_processes, z, num_features)
@@ -136,7 +145,7 @@ def _draw_layer(index: int, fitted: Fit, carry: Carry, key: RandomKey, num_draws
     values = _sum(prior, z)
     values = values + jnp.sqrt(noise) * jr.normal(key_noise, values.shape, z.dtype)
     moments = posterior.moments(index, jnp.eye(len(z), dtype=z.dtype)[None], carry)
-    spread = jr.normal(key_outputs, (num_draws, *moments.spread.shape[:-2], moments.spread.shape[-1]), z.dtype)
+    spread = jr.normal(key_outputs, (num_draws, *moments.spread.shape[-3:-2], moments.spread.shape[-1]), z.dtype)
     whitened = moments.mean + matmul(moments.spread, spread[..., None])[..., 0]
     root = carry.root(index)
     rest = root.solve(root.matmul(whitened[..., None]) - values[..., None])

@@ -20,7 +20,7 @@ from ..errors import InputError
 from ..inference import Fit
 from ..likelihoods import GaussianNoise
 from ..model import DeepGP
-from ..posteriors import AbstractPosterior, Carry
+from ..posteriors import AbstractCarry, AbstractPosterior, Particles
 from ..propagate import draw_noise, layer_over_inputs, propagate
 from ..typing import Array, Float, RandomKey
 
@@ -42,12 +42,12 @@ def predict(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> Abstrac
         )
     q = latent(fitted, x, num_samples, seed)
     y = Gaussian(likelihood.predictive_mean(q), likelihood.predictive_variance(q))
-    return fitted.model.to_raw_units(_mixture(fitted, y))
+    return fitted.model.to_raw_units(_mixture(y))
 
 
 def predict_latent(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> AbstractDistribution:
     """The distribution of the noise-free function f at the rows of x."""
-    return fitted.model.to_raw_units(_mixture(fitted, latent(fitted, x, num_samples, seed)))
+    return fitted.model.to_raw_units(_mixture(latent(fitted, x, num_samples, seed)))
 
 
 def predict_jointly(fitted: Fit, x) -> AbstractJointGaussian:
@@ -72,11 +72,16 @@ def model_inputs(fitted: Fit, x) -> Float[Array, "N D"]:
 
 
 def latent(fitted: Fit, x, num_samples: int, seed: int) -> Gaussian:
-    """q(f) in the model's units: [N, P] for one layer, [S, N, P] given samples of the inner layers."""
+    """q(f) in the model's units: [N, P] for one layer, [S, N, P] given samples of the inner layers.
+
+    Particles have one sample each.
+    """
     if num_samples < 1:
         raise InputError(f"num_samples must be at least 1; got {num_samples}.")
     inputs = model_inputs(fitted, x)
-    if len(fitted.model.layers) == 1:
+    if isinstance(fitted.posterior, Particles):
+        (num_samples,) = fitted.posterior.shape
+    elif len(fitted.model.layers) == 1:
         num_samples = 1
     rows = max(1, CHUNK_ROWS // num_samples)
     carry = _begin(fitted.model, fitted.posterior)
@@ -101,7 +106,7 @@ def _fill(result: Gaussian, part: Gaussian, start) -> Gaussian:
 
 
 @eqx.filter_jit
-def _begin(model: DeepGP, posterior: AbstractPosterior) -> Carry:
+def _begin(model: DeepGP, posterior: AbstractPosterior) -> AbstractCarry:
     return posterior.begin(model.layers)
 
 
@@ -109,7 +114,7 @@ def _begin(model: DeepGP, posterior: AbstractPosterior) -> Carry:
 def _marginal(
     model: DeepGP,
     posterior: AbstractPosterior,
-    carry: Carry,
+    carry: AbstractCarry,
     x: Float[Array, "N D"],
     key: RandomKey,
     num_samples: int,
@@ -123,5 +128,5 @@ def _joint(model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"]) 
     return layer_over_inputs(0, model.layers[0], posterior, x, posterior.begin(model.layers))
 
 
-def _mixture(fitted: Fit, q: Gaussian) -> AbstractDistribution:
-    return q if len(fitted.model.layers) == 1 else Mixture(q)
+def _mixture(q: Gaussian) -> AbstractDistribution:
+    return q if q.mean.ndim == 2 else Mixture(q)

@@ -10,7 +10,7 @@ from ..inducing import AbstractInducing
 from ..kernels import AbstractKernel, AbstractMultiOutputKernel
 from ..layers import GPLayer
 from ..linalg import AbstractRoot, matmul
-from ..posteriors import AbstractPosterior, Carry, Moments
+from ..posteriors import AbstractCarry, AbstractPosterior, Moments
 from ..typing import Array, Float
 
 
@@ -21,7 +21,7 @@ class At(eqx.Module):
     layer: GPLayer
     posterior: AbstractPosterior
     x: Float[Array, "*b N D"]
-    carry: Carry
+    carry: AbstractCarry
 
     @property
     def inducing(self) -> AbstractInducing:
@@ -51,6 +51,16 @@ class At(eqx.Module):
     def marginal(self, projection: Projection) -> Gaussian:
         """q of every row and process by itself."""
         return self.posterior.marginal(self.index, projection, self.carry)
+
+    def jointly(self, projection: Projection) -> GaussianOverOutputs:
+        """q of the processes of a row together."""
+        return self.posterior.jointly(self.index, projection, self.carry)
+
+    def draw(
+        self, projection: Projection, noise: Float[Array, "*c R Q"]
+    ) -> tuple[Float[Array, "*c R Q"], AbstractCarry]:
+        """A draw of the processes at every row, and the carry that remembers it."""
+        return self.posterior.draw(self.index, projection, noise, self.carry)
 
     def moments(self, A: Float[Array, "*c Q R M"]) -> Moments:
         """What the inducing outputs add to all rows together."""
@@ -83,8 +93,9 @@ class AbstractOutputs(eqx.Module):
         """With the covariance between all numbers that depend on each other, and no zeros between others."""
 
     @abc.abstractmethod
-    def draw(self, noise: Float[Array, "*c N Q"]) -> Float[Array, "*c N P"]:
-        """Every row by itself, outputs that depend on each other together; `noise` is standard normal."""
+    def draw(self, noise: Float[Array, "*c N Q"]) -> tuple[Float[Array, "*c N P"], AbstractCarry]:
+        """Every row by itself, outputs that depend on each other together; `noise` is standard normal. With it comes
+        the carry for the layers behind."""
 
 
 def outputs_last(mean: Float[Array, "*b P N"]) -> Float[Array, "*b N P"]:

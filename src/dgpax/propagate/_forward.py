@@ -8,7 +8,7 @@ import jax.random as jr
 from ..data import Dataset
 from ..distributions import Gaussian
 from ..layers import AbstractLayer, AppendInputs, GPLayer, LatentVariables
-from ..posteriors import AbstractPosterior, Carry, Layers
+from ..posteriors import AbstractCarry, AbstractPosterior, Layers
 from ..typing import Array, Float, RandomKey
 from ._layer import layer_marginal, layer_outputs
 
@@ -19,32 +19,38 @@ def propagate(
     layers: Layers,
     posterior: AbstractPosterior,
     x: Float[Array, "*b N D"],
-    carry: Carry,
+    carry: AbstractCarry,
     noise: Noise = (),
     *,
     batch: Dataset | None = None,
 ) -> Gaussian:
     """q(f_L(x)) given draws of the inner layers, one per leading axis of the noise [DSVI, eqs. 13-14]."""
-    *_, last = layer_inputs(layers, posterior, x, carry, noise, batch)
+    *_, (last, carry) = layer_inputs(layers, posterior, x, carry, noise, batch)
     return layer_marginal(len(layers) - 1, layers[-1], posterior, last, carry)
 
 
 def layer_inputs(
-    layers: Layers, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: Carry, noise: Noise, batch=None
-) -> list[Float[Array, "..."]]:
-    """What every layer is given: x itself, then a draw of what stands before it.
+    layers: Layers,
+    posterior: AbstractPosterior,
+    x: Float[Array, "*b N D"],
+    carry: AbstractCarry,
+    noise: Noise,
+    batch: Dataset | None = None,
+) -> list[tuple[Float[Array, "..."], AbstractCarry]]:
+    """What every layer is given: x itself, then a draw of what stands before it; and the carry with these draws.
 
     Each layer is sampled at every row by itself; what comes before the first draw is computed once for all samples.
     Latent variables have their posterior where the rows are those of a `batch` of the training data, else their prior.
     """
-    given = [x]
+    given = [(x, carry)]
     for index, layer in enumerate(layers[:-1]):
+        last, carry = given[-1]
         if isinstance(layer, AppendInputs):
-            given.append(beside(given[-1], x))
+            given.append((beside(last, x), carry))
         elif isinstance(layer, LatentVariables):
-            given.append(beside(given[-1], _draw_latents(index, posterior, _of(noise, index), batch)))
+            given.append((beside(last, _draw_latents(index, posterior, _of(noise, index), batch)), carry))
         else:
-            given.append(layer_outputs(index, layer, posterior, given[-1], carry).draw(_of(noise, index)))
+            given.append(layer_outputs(index, layer, posterior, last, carry).draw(_of(noise, index)))
     return given
 
 

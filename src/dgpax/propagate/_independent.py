@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 
+from ..conditional import Projection
 from ..covariances import IndependentProcesses
 from ..distributions import Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs
 from ..linalg import einsum, matmul
@@ -16,10 +17,12 @@ class IndependentOutputs(AbstractOutputs):
     processes: IndependentProcesses
 
     def marginal(self):
-        q, W = self._processes(), self.processes.mixing
+        W = self.processes.mixing
         if W is None:
+            q = self.at.marginal(self._projection())
             return Gaussian(q.mean + self.at.mean, q.variance)
-        return Gaussian(matmul(q.mean, W.T) + self.at.mean, matmul(q.variance, W.T**2))
+        q = self.at.jointly(self._projection())
+        return Gaussian(matmul(q.mean, W.T) + self.at.mean, einsum("pl,pk,...nlk->...np", W, W, q.covariance))
 
     def over_inputs(self):
         mean, covariance = self._over_rows()
@@ -28,8 +31,10 @@ class IndependentOutputs(AbstractOutputs):
         return GaussianOverInputs(mean, covariance)
 
     def over_outputs(self):
-        q, W = self._processes(), self._mixing()
-        return GaussianOverOutputs(matmul(q.mean, W.T) + self.at.mean, einsum("pl,ql,...nl->...npq", W, W, q.variance))
+        q, W = self.at.jointly(self._projection()), self._mixing()
+        return GaussianOverOutputs(
+            matmul(q.mean, W.T) + self.at.mean, einsum("pl,qk,...nlk->...npq", W, W, q.covariance)
+        )
 
     def over_both(self):
         mean, covariance = self._over_rows()
@@ -40,12 +45,11 @@ class IndependentOutputs(AbstractOutputs):
         return self.over_inputs() if self.processes.mixing is None else self.over_both()
 
     def draw(self, noise):
-        q = self._processes()
-        g = q.mean + q.stddev * noise
-        return (g if self.processes.mixing is None else matmul(g, self.processes.mixing.T)) + self.at.mean
+        g, carry = self.at.draw(self._projection(), noise)
+        return (g if self.processes.mixing is None else matmul(g, self.processes.mixing.T)) + self.at.mean, carry
 
-    def _processes(self) -> Gaussian:
-        return self.at.marginal(self.at.project(self.processes.kernel, self.at.x))
+    def _projection(self) -> Projection:
+        return self.at.project(self.processes.kernel, self.at.x)
 
     def _over_rows(self):
         """The mean of the outputs, and the covariance of every process across the rows."""

@@ -6,7 +6,7 @@ from ..covariances import IndependentProcesses, SharedProcesses
 from ..distributions import Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs
 from ..errors import InputError
 from ..layers import AbstractLayer, GPLayer
-from ..posteriors import AbstractPosterior, Carry
+from ..posteriors import AbstractCarry, AbstractPosterior
 from ..typing import Array, Float
 from ._base import AbstractOutputs, At
 from ._independent import IndependentOutputs
@@ -15,7 +15,7 @@ from ._shared import SharedOutputs
 
 
 def layer_outputs(
-    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: Carry
+    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: AbstractCarry
 ) -> AbstractOutputs:
     """q(f_l(x)), to be asked for in any shape."""
     gp = as_gp(layer)
@@ -26,28 +26,28 @@ def layer_outputs(
 
 
 def layer_marginal(
-    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: Carry
+    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: AbstractCarry
 ) -> Gaussian:
     """q(f_l(x)), every row and output by itself."""
     return layer_outputs(index, layer, posterior, x, carry).marginal()
 
 
 def layer_over_inputs(
-    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: Carry
+    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: AbstractCarry
 ) -> GaussianOverInputs:
     """q(f_l(x)) with the covariance between the rows, [..., P, N, N]."""
     return layer_outputs(index, layer, posterior, x, carry).over_inputs()
 
 
 def layer_over_outputs(
-    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: Carry
+    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: AbstractCarry
 ) -> GaussianOverOutputs:
     """q(f_l(x)) with the covariance between the outputs, [..., N, P, P]."""
     return layer_outputs(index, layer, posterior, x, carry).over_outputs()
 
 
 def layer_over_both(
-    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: Carry
+    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: AbstractCarry
 ) -> GaussianOverBoth:
     """q(f_l(x)) with the covariance between all rows and outputs, [..., N, P, N, P]."""
     return layer_outputs(index, layer, posterior, x, carry).over_both()

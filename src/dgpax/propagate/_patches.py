@@ -59,7 +59,7 @@ class PatchOutputs(AbstractOutputs):
         left = Gaussian(outputs_last(moments.mean), residual)
         mean, stddev = (part.reshape(*part.shape[:-2], -1, *shape) for part in (left.mean, left.stddev))
         drawn = mean + shared + stddev * rest.reshape(*rest.shape[:-1], *shape)
-        return drawn.reshape(*drawn.shape[:-2], -1) + self.at.mean
+        return drawn.reshape(*drawn.shape[:-2], -1) + self.at.mean, self.at.carry
 
     def _channels(self):
         return jnp.eye(self.processes.num_channels, dtype=self.at.x.dtype)

@@ -1,8 +1,11 @@
 """Outputs that all depend on one set of inducing variables."""
 
+import jax.numpy as jnp
+
+from ..conditional import Projection
 from ..covariances import SharedProcesses
 from ..distributions import Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs
-from ..linalg import einsum, matmul, safe_cholesky
+from ..linalg import einsum
 from ._base import AbstractOutputs, At, outputs_last
 
 
@@ -21,12 +24,8 @@ class SharedOutputs(AbstractOutputs):
         return GaussianOverInputs(both.mean, einsum("...npmp->...pnm", both.covariance))
 
     def over_outputs(self):
-        A = self.at.whitened_cross(self.processes.kernel, self.at.x)
-        moments = self.at.moments(A)
-        covariance = self.processes.kernel.over_outputs(self.at.x[..., None, :, :])
-        covariance = covariance + einsum("...pnm,...qnm->...npq", moments.spread, moments.spread)
-        covariance = covariance - einsum("...pnm,...qnm->...npq", A, A)
-        return GaussianOverOutputs(outputs_last(moments.mean) + self.at.mean, covariance)
+        joint = self.at.jointly(self._projection())
+        return GaussianOverOutputs(joint.mean + self.at.mean, joint.covariance)
 
     def over_both(self):
         A = self.at.whitened_cross(self.processes.kernel, self.at.x)
@@ -40,5 +39,12 @@ class SharedOutputs(AbstractOutputs):
         return self.over_both()
 
     def draw(self, noise):
-        joint = self.over_outputs()
-        return joint.mean + matmul(safe_cholesky(joint.covariance).factor, noise[..., None])[..., 0]
+        f, carry = self.at.draw(self._projection(), noise)
+        return f + self.at.mean, carry
+
+    def _projection(self) -> Projection:
+        """With the covariance between the outputs of a row that the inducing outputs leave open."""
+        A = self.at.whitened_cross(self.processes.kernel, self.at.x)
+        prior = self.processes.kernel.over_outputs(self.at.x[..., None, :, :])
+        between = prior - einsum("...pnm,...qnm->...npq", A, A)
+        return Projection(A, jnp.diagonal(between, axis1=-2, axis2=-1).mT, between)

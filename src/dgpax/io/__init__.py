@@ -1,0 +1,5 @@
+"""Fitted models in files."""
+
+from ._models import load_model as load_model
+from ._models import save as save
+from ._registry import REGISTRY as REGISTRY

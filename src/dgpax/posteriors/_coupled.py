@@ -1,0 +1,155 @@
+"""A Gaussian over the inducing outputs of all layers, with any block pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from ..covariances import PatchProcesses
+from ..errors import InputError
+from ..layers import GPLayer
+from ..linalg import BlockPattern, matmul, safe_cholesky
+from ..parameters import AbstractParameter, LowerTriangular, Real, as_lower_triangular, as_real
+from ..typing import Array, Float
+from ._base import AbstractPosterior, Layers, Moments
+from ._joint import JointCarry, draw_from, joint_of, layer_given_others, marginal_of, padded
+from ._latents import AbstractLatents
+from ._mean_field import in_their_places, latents_of, whitened_mean, whitening_roots
+from ._natural import AbstractNatural, natural_block_step
+from ._particles import Particles
+from ._patterns import block_pattern
+
+
+class CoupledGaussian(AbstractNatural):
+    """q(v) = N(mean, RRᵀ) over the processes of all layers; R has a triangular block on the diagonal for every
+    process (`root`) and a square one for every coupled pair of the pattern (`coupling`).
+
+    A layer with fewer inducing outputs than the largest is filled up with standard normal numbers that nothing reads.
+    """
+
+    mean: AbstractParameter = eqx.field(converter=as_real)
+    root: AbstractParameter = eqx.field(converter=as_lower_triangular)
+    coupling: AbstractParameter = eqx.field(converter=as_real)
+    pattern: BlockPattern = eqx.field(static=True)
+
+    def parameters(self):
+        return self.mean, self.root, self.coupling
+
+    def blocks(self) -> Float[Array, "K M M"]:
+        """All blocks of R, in the order of the pattern."""
+        return jnp.concatenate([self.root.value, self.coupling.value])
+
+    def natural_step(self, gradient, rate):
+        """In the group of matrices of a closed pattern [design.md, section 6]."""
+        if not self.pattern.closed:
+            raise InputError(
+                "Natural gradients need a block pattern that is closed under multiplication: where (i, k) and (k, j) "
+                "are coupled, (i, j) must be. Add these blocks, or use the engine Gradient."
+            )
+        slope = jnp.concatenate([jnp.tril(gradient.root.raw), gradient.coupling.raw])
+        mean, blocks = natural_block_step(self.pattern, self.mean.value, self.blocks(), gradient.mean.raw, slope, rate)
+        size = self.pattern.size
+        return CoupledGaussian(
+            self.mean.with_value(mean),
+            self.root.with_value(blocks[:size]),
+            self.coupling.with_value(blocks[size:]),
+            self.pattern,
+        )
+
+
+class Coupled(AbstractPosterior):
+    """q(v) = N(m, RRᵀ) over all layers together, marginalised analytically [STAR, section 3].
+
+    `structure` in `at_prior` is a word ("stripes-and-arrow", "fully-coupled", "layer-wise", "mean-field") or a boolean
+    matrix over the processes of all layers. `widths` are the numbers of processes per layer, 0 where there are none.
+    """
+
+    outputs: CoupledGaussian
+    others: tuple[AbstractLatents | None, ...]
+    widths: tuple[int, ...] = eqx.field(static=True)
+
+    @classmethod
+    def at_prior(
+        cls,
+        layers: Layers,
+        structure: str | BlockPattern | np.ndarray = "stripes-and-arrow",
+        inner_scale: float = 1e-5,
+        latents: Sequence[AbstractLatents] = (),
+    ) -> Coupled:
+        """Mean 0, covariance I scaled down in inner layers as for `MeanField`, nothing coupled yet."""
+        widths = process_widths(layers)
+        pattern = block_pattern(structure, [width for width in widths if width])
+        sizes = [layer.own_inducing().num_inducing for layer in layers if isinstance(layer, GPLayer)]
+        M, scales = max(sizes), [inner_scale] * (len(sizes) - 1) + [1.0]
+        roots = [
+            np.diag(np.where(np.arange(M) < size, scale, 1.0))
+            for size, scale, width in zip(sizes, scales, filter(None, widths), strict=True)
+            for _ in range(width)
+        ]
+        outputs = CoupledGaussian(
+            Real(jnp.zeros((pattern.size, M))),
+            LowerTriangular(jnp.asarray(np.stack(roots))),
+            Real(jnp.zeros((len(pattern.coupled), M, M))),
+            pattern,
+        )
+        return cls(outputs, in_their_places(layers, latents), widths)
+
+    def begin(self, layers):
+        q = self.outputs
+        starts = tuple(int(start) for start in np.cumsum([0, *self.widths]))
+        return JointCarry(whitening_roots(layers), q.mean.value, q.pattern.gram_of(q.blocks()), q.pattern.gram, starts)
+
+    def inducing(self, index, layer):
+        return layer.own_inducing()
+
+    def marginal(self, index, projection, carry):
+        return marginal_of(layer_given_others(index, projection, carry))
+
+    def jointly(self, index, projection, carry):
+        return joint_of(layer_given_others(index, projection, carry))
+
+    def draw(self, index, projection, noise, carry):
+        return draw_from(index, projection, noise, carry)
+
+    def moments(self, index, A, carry):
+        return own_moments(index, A, carry)
+
+    def layerwise(self, key, shape):
+        q, M = self.outputs, self.outputs.mean.shape[-1]
+        noise = jr.normal(key, (q.pattern.size, M, int(np.prod(shape))), q.mean.dtype)
+        v = jnp.moveaxis(q.mean.value[..., None] + q.pattern.apply(q.blocks(), noise), -1, 0)
+        return Particles.of_processes(v.reshape(*shape, *v.shape[1:]), self.widths, self.others)
+
+    def latents(self, index, batch):
+        return latents_of(self.others, index, batch)
+
+    def kl(self, layers, carry):
+        """½ (|R|² + |m|² − M − log|RRᵀ|), against N(0, I)."""
+        q = self.outputs
+        R, m, C = q.root.value, q.mean.value, q.coupling.value
+        log_diagonal = jnp.log(jnp.abs(jnp.diagonal(R, axis1=-2, axis2=-1)))
+        return 0.5 * (jnp.sum(R**2) + jnp.sum(C**2) + jnp.sum(m**2) - m.size) - jnp.sum(log_diagonal)
+
+
+def process_widths(layers: Layers) -> tuple[int, ...]:
+    """The number of processes of every layer, 0 for layers without inducing outputs."""
+    for index, layer in enumerate(layers):
+        if isinstance(layer, GPLayer) and isinstance(layer.processes(), PatchProcesses):
+            raise InputError(
+                f"Layer {index} maps images to images, which can't be coupled with other layers yet. Use MeanField."
+            )
+    return tuple(
+        layer.processes().num_blocks(layer.num_outputs) if isinstance(layer, GPLayer) else 0 for layer in layers
+    )
+
+
+def own_moments(index: int, A: Float[Array, "*b Q N M"], carry: JointCarry) -> Moments:
+    """The moments of one layer's processes by themselves: the diagonal blocks of the joint covariance."""
+    own = slice(carry.starts[index], carry.starts[index + 1])
+    A = padded(A, carry.mean.shape[-1])
+    root = safe_cholesky(carry.covariance[own]).factor
+    return Moments(whitened_mean(A, carry.mean[own]), matmul(A, root))
