@@ -45,3 +45,7 @@ def _plus_minus(text: str) -> str:
 
 
 PUBLISHED = tuple(_rows())
+IMAGES = tuple(
+    {"dataset": "mnist", "layers": model, "by": PAPER, "accuracy": accuracy}
+    for model, accuracy in zip(MODELS[:4], ("97.48%", "97.9%", "98.06%", "98.11%"), strict=True)
+)

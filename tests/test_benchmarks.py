@@ -8,12 +8,24 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))  # benchmarks isn't installed
 
-from benchmarks import _framework_steps, _record, _tables, framework, regression, report, steps  # noqa: E402
+from benchmarks import (  # noqa: E402
+    _framework_steps,
+    _record,
+    _tables,
+    bounds,
+    dsvi,
+    framework,
+    memory,
+    regression,
+    report,
+    steps,
+)
 
 FIT = {"kind": "fit", "dataset": "energy", "model": "exact", "library": "dgpax", "split": 0, "rmse": 0.5}
 FIT |= {"log_likelihood": -0.7, "objective": 10.0, "steps": 3, "converged": True}
@@ -175,6 +187,52 @@ def test_libraries_take_the_same_steps(tmp_path):
         assert record["elbo_end"] == pytest.approx(records[0]["elbo_end"], rel=0.05)
         assert record["elbo_end"] > record["elbo_start"]
     assert "| small | 50 | 2 | dgpax |" in report.render(tmp_path)
+
+
+def test_bounds_are_smoothed_over_the_last_steps():
+    assert bounds.smoothed(np.array([1.0, 3.0, 5.0, 7.0]), window=2) == pytest.approx([1.0, 2.0, 4.0, 6.0])
+
+
+def test_the_first_step_above_a_level():
+    assert bounds.first_above(np.array([1.0, 2.0, 4.0, 3.0]), 2.0) == 3
+    assert bounds.first_above(np.array([1.0, 2.0]), 2.0) is None
+
+
+def test_compilation_is_left_out_of_the_seconds():
+    """Three calls of two steps: the first took 100 s, the others 4 s each."""
+    assert bounds.times([100.0, 104.0, 108.0], 2, 6) == pytest.approx([2.0, 4.0, 6.0, 8.0, 10.0, 12.0])
+
+
+@pytest.mark.slow
+def test_a_quick_run_of_bounds(tmp_path):
+    path = bounds.main(["--quick", "--datasets", "energy", "--results", str(tmp_path)])
+    records = json.loads(path.read_text("utf-8"))["records"]
+    assert {record["kind"] for record in records} == {"crossing", "stability", "curve"}
+    last = {r["by"]: r["step"] for r in records if r["kind"] == "curve"}
+    assert last == {"adam": 12, "natural": 8}
+    assert all(r["lowest"] <= r["bound"] <= r["highest"] for r in records if r["kind"] == "curve")
+    assert f"## {bounds.TITLE}" in report.render(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_quick_run_of_dsvi(tmp_path):
+    words = ["--part", "quick", "--layers", "2", "--splits", "1", "--steps", "4", "--precision", "float32"]
+    path = dsvi.main([*words, "--untimed", "--name", "try", "--results", str(tmp_path)])
+    assert path.name.startswith("dsvi-try-")
+    (record,) = json.loads(path.read_text("utf-8"))["records"]
+    assert record["by"] == "dgpax, natural gradients, float32"
+    assert record["seconds"] is None
+    assert record["rejected_steps"] == 0
+    assert f"| energy | 2 | {record['by']} | {record['log_likelihood']:.3f} |" in report.render(tmp_path)
+
+
+@pytest.mark.slow
+def test_the_memory_of_a_prediction_holds_its_answer(tmp_path):
+    path = memory.main(["--rows", "20000", "--samples", "100", "--results", str(tmp_path)])
+    assert path is not None
+    (record,) = json.loads(path.read_text("utf-8"))["records"]
+    assert record["answer_gigabytes"] == pytest.approx(20_000 * 100 * 2 * 8 / 1e9, rel=1e-3)
+    assert record["peak_gigabytes"] < record["answer_gigabytes"] + 0.5
 
 
 def test_an_exponent_is_that_of_the_largest_sizes():
