@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -42,11 +43,13 @@ from dgpax.parameters import GammaPrior, Positive, cast, partition
 from dgpax.posteriors import (
     AbstractCarry,
     AbstractPosterior,
+    Chain,
     Coupled,
     Encoder,
     Exact,
     MeanField,
     Particles,
+    PointsAsLocations,
     RowLatents,
     optimal_posterior,
 )
@@ -145,10 +148,17 @@ def _conjugate(inference: str) -> Fit:
     return Fit(model, eqx.filter_jit(solve)(model, model.to_model_units(data)), REPORT, 2, ("a", "b"))
 
 
-def _coupled() -> Fit:
+def _coupled(family: Any = Coupled) -> Fit:
     model = _deep().model
-    posterior = Coupled.at_prior(model.layers, inner_scale=0.3)
+    posterior = family.at_prior(model.layers, inner_scale=0.3)
     return Fit(model, _moved(posterior), REPORT, 2, ())
+
+
+def _locations(drawn: bool) -> Fit:
+    first, _, last = _deep().model.layers
+    model = DeepGP([first, dataclasses.replace(last, inducing=first.inducing)], GaussianNoise(0.1))
+    posterior = PointsAsLocations.at_prior(model.layers)
+    return Fit(model, posterior.layerwise(jr.key(0), (5,)) if drawn else _moved(posterior), REPORT, 2, ())
 
 
 def _particles() -> Fit:
@@ -164,6 +174,9 @@ FITS = {
     "latents by an encoder": lambda: _latent(Encoder.start(2, 1, 1, jr.key(0), hidden=(4,))),
     "deep": _deep,
     "coupled": _coupled,
+    "chain": lambda: _coupled(Chain),
+    "locations": lambda: _locations(drawn=False),
+    "draws of locations": lambda: _locations(drawn=True),
     "particles": _particles,
     "exact": lambda: _conjugate("exact"),
     "collapsed": lambda: _conjugate("sparse"),
@@ -221,7 +234,11 @@ def predictions(fitted: Fit, num_inputs: int = 2) -> list[np.ndarray]:
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(n, marks=[] if n == "exact" else pytest.mark.slow) for n in FITS if n != "particles"],
+    [
+        pytest.param(n, marks=[] if n == "exact" else pytest.mark.slow)
+        for n in FITS
+        if n not in ("particles", "draws of locations")
+    ],
 )
 def test_predictions_are_the_same_to_the_last_bit(name, tmp_path):
     fitted = FITS[name]()
@@ -236,7 +253,7 @@ def test_predictions_are_the_same_to_the_last_bit(name, tmp_path):
 def test_every_class_that_can_stand_in_a_model_is_known():
     packages = {name.split(".")[0] for name in REGISTRY.known}
     classes = {kind for kind in final_subclasses(eqx.Module) if kind.__module__.split(".")[1] in packages}
-    of_one_pass = {kind.__name__ for kind in final_subclasses(AbstractCarry)} | {"DrawnLayer"}
+    of_one_pass = {kind.__name__ for kind in final_subclasses(AbstractCarry)} | {"DrawnLayer", "RowMatrix"}
     assert len(classes) > 80
     assert not {kind.__name__ for kind in classes if REGISTRY.of(kind) is None} - of_one_pass
     assert all(REGISTRY.find(name) is kind for name, kind in REGISTRY.known.items())

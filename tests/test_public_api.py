@@ -11,7 +11,7 @@ PUBLIC = {
     "deep_gp", "distributions", "dsvi", "expectations", "fit", "fit_many", "freeze", "gp_regression", "gplvm",
     "inducing", "inference", "kernels", "latent_positions", "layers", "likelihoods", "linalg", "load", "load_model",
     "means", "metrics", "objectives", "parameters", "plot", "posteriors", "predict", "predict_jointly",
-    "predict_latent", "prediction", "save", "sparse_gp_regression", "table", "unfreeze",
+    "predict_latent", "prediction", "save", "sparse_gp_regression", "star", "stride", "table", "unfreeze",
 }  # fmt: skip
 INTERNAL_MODULES = {
     "architectures", "cli", "conditional", "errors", "io", "model", "propagate", "storage", "typing", "uncertain",

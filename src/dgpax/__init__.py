@@ -24,6 +24,7 @@ from . import parameters as parameters
 from . import plot as plot
 from . import posteriors as posteriors
 from . import prediction as prediction
+from . import stride as stride
 from .architectures import compare_with_one_layer as compare_with_one_layer
 from .architectures import decoder as decoder
 from .architectures import deep_gp as deep_gp
@@ -32,6 +33,7 @@ from .architectures import gp_regression as gp_regression
 from .architectures import gplvm as gplvm
 from .architectures import latent_positions as latent_positions
 from .architectures import sparse_gp_regression as sparse_gp_regression
+from .architectures import star as star
 from .data import Dataset as Dataset
 from .data import dataset as dataset
 from .data import load as load

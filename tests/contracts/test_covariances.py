@@ -13,6 +13,7 @@ from dgpax.inducing import (
     AdditiveFourier,
     BoxIntegrals,
     Derivatives,
+    DrawnPoints,
     Fourier,
     Multiscale,
     OutputPairs,
@@ -45,6 +46,7 @@ SMOOTHED = ProcessConvolution(0.1 * jnp.ones((2, 2)), 0.3 * jnp.eye(2), jnp.asar
 
 PAIRS = {
     (Points, AbstractKernel): lambda: (Points(jnp.linspace(-1, 1, 8).reshape(4, 2)), RBF(0.7) + White(0.1)),
+    (DrawnPoints, AbstractKernel): lambda: (DrawnPoints(GRID[None], 0.01), Matern32(0.7)),
     (Multiscale, RBF): lambda: (Multiscale(GRID, 0.3 + GRID**2), RBF(0.7)),
     (Derivatives, AbstractKernel): lambda: (Derivatives(GRID, (0, 1, 0, 1)), Matern32(0.7) + RBF(2.0)),
     (BoxIntegrals, RBF): lambda: (BoxIntegrals(GRID, GRID + 0.5), RBF(0.7)),

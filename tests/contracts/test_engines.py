@@ -11,13 +11,25 @@ import pytest
 
 import dgpax
 from contracts.completeness import final_subclasses
-from dgpax.inference import LBFGS, AbstractEngine, Exact, Gradient, NaturalGradient, Problem, Variational
+from dgpax.inference import (
+    LBFGS,
+    SGHMC,
+    AbstractEngine,
+    Exact,
+    Gradient,
+    NaturalGradient,
+    Problem,
+    Sampling,
+    Variational,
+)
 
 ENGINES = {
     LBFGS: lambda: LBFGS(max_steps=20),
     Gradient: lambda: Gradient(max_steps=20, steps_per_call=4),
     NaturalGradient: lambda: NaturalGradient(max_steps=20, steps_per_call=4, ramp_steps=1),
+    SGHMC: lambda: SGHMC(num_warmup=20, num_draws=2, spacing=2, steps_per_call=4),
 }
+METHODS = {NaturalGradient: Variational, SGHMC: lambda: Sampling(num_draws=2)}
 
 
 def test_every_engine_has_a_row():
@@ -46,7 +58,7 @@ def _step(engine, problem, state, key, step):
 @pytest.mark.parametrize("kind", ENGINES, ids=lambda kind: kind.__name__)
 def test_engine(kind, key):
     engine = ENGINES[kind]()
-    problem = _problem(Variational() if kind is NaturalGradient else Exact())
+    problem = _problem(METHODS.get(kind, Exact)())
     first = state = eqx.filter_jit(engine.init)(problem, key)
     before = engine.result(state)
     for a, b in zip(jax.tree.leaves(before), jax.tree.leaves(problem.trainable()), strict=True):

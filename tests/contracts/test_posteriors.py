@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -19,7 +20,17 @@ from dgpax.kernels import RBF
 from dgpax.likelihoods import GaussianNoise
 from dgpax.means import Constant
 from dgpax.parameters import cast
-from dgpax.posteriors import AbstractPosterior, Coupled, Exact, GaussianBlock, MeanField, Particles
+from dgpax.posteriors import (
+    AbstractPosterior,
+    Chain,
+    Coupled,
+    Exact,
+    GaussianBlock,
+    LocationDraws,
+    MeanField,
+    Particles,
+    PointsAsLocations,
+)
 from dgpax.propagate import layer_outputs, layer_over_inputs, propagate
 
 P, M, N = 2, 4, 9
@@ -39,21 +50,28 @@ def _mean_field():
     return MeanField((GaussianBlock(jr.normal(jr.key(4), (P, M)), root),))
 
 
-def _coupled():
-    start = Coupled.at_prior(_model().layers, "layer-wise")
+def _moved(start, **others):
     outputs = dataclasses.replace(
         start.outputs,
         mean=jr.normal(jr.key(4), start.outputs.mean.shape),
         root=jnp.tril(jr.normal(jr.key(5), start.outputs.root.shape)),
-        coupling=jr.normal(jr.key(9), start.outputs.coupling.shape),
+        **others,
     )
     return eqx.tree_at(lambda posterior: posterior.outputs, start, outputs)
+
+
+def _coupled(family: Any = Coupled):
+    start = family.at_prior(_model().layers, "layer-wise")
+    return _moved(start, coupling=jr.normal(jr.key(9), start.outputs.coupling.shape))
 
 
 POSTERIORS = {
     Exact: lambda: Exact.condition(_model(), _data()),
     MeanField: _mean_field,
     Coupled: _coupled,
+    Chain: lambda: _moved(Chain.at_prior(_model().layers)),
+    PointsAsLocations: lambda: _coupled(PointsAsLocations),
+    LocationDraws: lambda: _coupled(PointsAsLocations).layerwise(jr.key(3), ()),
     Particles: lambda: Particles((jr.normal(jr.key(4), (P, M)),)),
 }
 

@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
-from reference.coupled import condition, dense_kl, dense_root, layer_rows
+from reference.coupled import condition, dense_kl, dense_root, layer_rows, rbf
 from scipy import stats
+from scipy.linalg import block_diag
 
 from dgpax import DeepGP, GPLayer
 from dgpax.data import Dataset
@@ -21,7 +22,16 @@ from dgpax.likelihoods import GaussianNoise
 from dgpax.linalg import BlockPattern
 from dgpax.means import Zero
 from dgpax.objectives import elbo
-from dgpax.posteriors import Coupled, GaussianBlock, MeanField, Particles, natural_block_step, natural_step
+from dgpax.posteriors import (
+    Coupled,
+    GaussianBlock,
+    MeanField,
+    Particles,
+    coupled_from_unwhitened,
+    coupled_to_unwhitened,
+    natural_block_step,
+    natural_step,
+)
 from dgpax.propagate import draw_noise, layer_inputs, layer_marginal, layer_over_outputs, propagate
 
 M, N, D = 4, 3, 2
@@ -116,6 +126,38 @@ def test_kl_is_the_dense_one(structure):
     mean, covariance = _dense(posterior)
     found = eqx.filter_jit(lambda p: p.kl(model.layers, p.begin(model.layers)))(posterior)
     np.testing.assert_allclose(found, dense_kl(mean, covariance, np.eye(len(mean))), rtol=1e-10)
+
+
+@pytest.mark.parametrize("structure", ["stripes-and-arrow", "fully-coupled"])
+def test_unwhitened_is_whitened(structure):
+    """KL and conditional means in terms of u = L v, with k(x, Z) K⁻¹ in place of A; and the way back."""
+    model = _model(WIDTHS[3])
+    posterior = _posterior(model, structure)
+    outputs = eqx.filter_jit(coupled_to_unwhitened)(posterior, model.layers)
+    pattern = posterior.outputs.pattern
+    root = dense_root(pattern.pairs, np.asarray(outputs.blocks), pattern.size)
+    mean, covariance = np.asarray(outputs.mean).reshape(-1), root @ root.T
+    layers = _as_numbers(model)
+    prior = np.asarray(block_diag(*(rbf(z, z, a, b) for z, a, b, width in layers for _ in range(width))))
+    kl = eqx.filter_jit(lambda p: p.kl(model.layers, p.begin(model.layers)))(posterior)
+    np.testing.assert_allclose(kl, dense_kl(mean, covariance, prior), rtol=1e-8)
+    x = np.array([0.3, -0.2])
+    z, a, b, width = layers[0]
+    gain = np.linalg.solve(rbf(z, z, a, b), rbf(z, x[None], a, b))[:, 0]
+    q = _first_layer(model, posterior, x)
+    np.testing.assert_allclose(q.mean[0], mean.reshape(pattern.size, M)[:width] @ gain, atol=1e-8)
+    own = covariance.reshape(pattern.size, M, pattern.size, M)[:width, :, :width]
+    spread = np.einsum("imjn,m,n->ij", own, gain, gain)
+    rest = b - gain @ rbf(z, x[None], a, b)[:, 0]
+    np.testing.assert_allclose(q.covariance[0], spread + rest * np.eye(width), atol=1e-8)
+    back = eqx.filter_jit(coupled_from_unwhitened)(outputs, posterior, model.layers)
+    for ours, wanted in zip(jax.tree.leaves(back), jax.tree.leaves(posterior), strict=True):
+        np.testing.assert_allclose(ours, wanted, atol=1e-8)
+
+
+def _first_layer(model, posterior, x):
+    carry = posterior.begin(model.layers)
+    return layer_over_outputs(0, model.layers[0], posterior, jnp.asarray(x)[None], carry)
 
 
 def test_drawn_inducing_outputs_have_the_moments_of_q():

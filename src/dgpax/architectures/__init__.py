@@ -2,6 +2,7 @@
 
 from ._deep import deep_gp as deep_gp
 from ._deep import dsvi as dsvi
+from ._deep import star as star
 from ._depth import DepthReport as DepthReport
 from ._depth import compare_with_one_layer as compare_with_one_layer
 from ._gplvm import Start as Start

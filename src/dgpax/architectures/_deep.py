@@ -16,7 +16,7 @@ from ..layers import AppendInputs, GPLayer, LatentVariables
 from ..likelihoods import AbstractLikelihood, GaussianNoise
 from ..means import linear_map
 from ..model import DeepGP
-from ..parameters import Positive
+from ..parameters import Positive, fixed
 from ..propagate import beside
 from ..typing import Array, Float
 from ._shallow import NOISE_START, VARIANCE_FLOOR, check_data, noise_start
@@ -39,7 +39,25 @@ def dsvi(
     variance 0.01; fixed linear means in the inner layers, through which the inducing points are mapped too.
     """
     plan = _Plan.of(data, num_layers, None, likelihood, 0.01)
-    return plan.stack(num_layers, num_inducing, seed, _kernel_of_the_paper)
+    return plan.stack(num_layers, num_inducing, seed, _dsvi_kernel, _dsvi_kernel)
+
+
+def star(
+    data: Dataset,
+    num_layers: int = 3,
+    num_inducing: int = 128,
+    *,
+    width: int = 5,
+    likelihood: AbstractLikelihood | None = None,
+    seed: int = 0,
+) -> DeepGP:
+    """The model of [STAR, appendix D]: as `dsvi`, with inner layers of width 5 and 128 inducing points; length scales
+    and variances 1, those variances fixed in inner layers, and noise of variance 1e-3 between layers.
+
+    `num_layers` counts all of them. For posteriors that couple them: `Variational("stripes-and-arrow")`.
+    """
+    plan = _Plan.of(data, num_layers, width, likelihood, 0.01)
+    return plan.stack(num_layers, num_inducing, seed, _star_inner_kernel, _unit_kernel, noise_between=1e-3)
 
 
 def deep_gp(
@@ -62,12 +80,18 @@ def deep_gp(
     """
     plan = _Plan.of(data, num_layers, width, likelihood, NOISE_START)
     return plan.stack(
-        num_layers, num_inducing, seed, _median_kernel, append_inputs=append_inputs, num_latents=num_latents
+        num_layers,
+        num_inducing,
+        seed,
+        _median_kernel,
+        _median_kernel,
+        append_inputs=append_inputs,
+        num_latents=num_latents,
     )
 
 
 class _Plan(eqx.Module):
-    """What both architectures need to know first."""
+    """What all architectures need to know first."""
 
     x: Float[Array, "N D"]
     width: int
@@ -95,8 +119,10 @@ class _Plan(eqx.Module):
         num_layers: int,
         num_inducing: int,
         seed: int,
-        kernel_for: Callable[[Float[Array, "N D"]], AbstractKernel],
+        inner_kernel: Callable[[Float[Array, "N D"]], AbstractKernel],
+        last_kernel: Callable[[Float[Array, "N D"]], AbstractKernel],
         *,
+        noise_between: float = BETWEEN_LAYERS,
         append_inputs: bool = False,
         num_latents: int = 0,
     ) -> DeepGP:
@@ -109,17 +135,26 @@ class _Plan(eqx.Module):
             x, z = beside(x, w[: len(x)]), beside(z, w[len(x) :])
         for _ in range(num_layers - 1):
             mean = linear_map(x, self.width)
-            layers.append(GPLayer(kernel_for(x) + _noise_between(x.dtype), self.width, mean, Points(z)))
+            kernel = inner_kernel(x) + _noise_between(noise_between, x.dtype)
+            layers.append(GPLayer(kernel, self.width, mean, Points(z)))
             x, z = mean(x), mean(z)
             if append_inputs:
                 layers.append(AppendInputs())
                 x, z = beside(x, inputs[0]), beside(z, inputs[1])
-        layers.append(GPLayer(kernel_for(x), self.num_outputs, inducing=Points(z)))
+        layers.append(GPLayer(last_kernel(x), self.num_outputs, inducing=Points(z)))
         return DeepGP(tuple(layers), self.likelihood, self.scaling)
 
 
-def _kernel_of_the_paper(x: Float[Array, "N D"]) -> RBF:
+def _dsvi_kernel(x: Float[Array, "N D"]) -> RBF:
     return RBF(jnp.full(x.shape[1], 2.0, x.dtype), jnp.asarray(2.0, x.dtype))
+
+
+def _unit_kernel(x: Float[Array, "N D"]) -> RBF:
+    return RBF(jnp.ones(x.shape[1], x.dtype), jnp.ones((), x.dtype))
+
+
+def _star_inner_kernel(x: Float[Array, "N D"]) -> RBF:
+    return RBF(jnp.ones(x.shape[1], x.dtype), fixed(jnp.ones((), x.dtype)))
 
 
 def _median_kernel(x: Float[Array, "N D"], rows: int = 500) -> RBF:
@@ -132,6 +167,6 @@ def _median_kernel(x: Float[Array, "N D"], rows: int = 500) -> RBF:
     return RBF(lengthscales, Positive(jnp.ones((), x.dtype), floor=VARIANCE_FLOOR))
 
 
-def _noise_between(dtype) -> White:
+def _noise_between(variance: float, dtype) -> White:
     """Between-layer noise, learnt [DSVI, section 2.2]."""
-    return White(Positive(jnp.asarray(BETWEEN_LAYERS, dtype), floor=0.1 * BETWEEN_LAYERS))
+    return White(Positive(jnp.asarray(variance, dtype), floor=0.1 * BETWEEN_LAYERS))

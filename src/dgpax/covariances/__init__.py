@@ -1,5 +1,6 @@
 """Dispatch tables for pairs of (inducing variable, kernel)."""
 
+from . import _drawn as _drawn
 from . import _fourier as _fourier
 from . import _functionals as _functionals
 from . import _multioutput as _multioutput

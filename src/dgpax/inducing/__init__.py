@@ -1,6 +1,7 @@
 """Inducing variables and ways to choose the first ones from the data."""
 
 from ._base import AbstractInducing as AbstractInducing
+from ._drawn import DrawnPoints as DrawnPoints
 from ._fourier import AdditiveFourier as AdditiveFourier
 from ._fourier import Fourier as Fourier
 from ._fourier import ProductFourier as ProductFourier

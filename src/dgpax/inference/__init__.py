@@ -18,6 +18,10 @@ from ._methods import as_method as as_method
 from ._natural import NaturalGradient as NaturalGradient
 from ._noisy_inputs import NoisyInputs as NoisyInputs
 from ._report import FitReport as FitReport
+from ._sampling import ModelAndChain as ModelAndChain
+from ._sampling import Sampling as Sampling
+from ._sghmc import SGHMC as SGHMC
+from ._sghmc import MarkovChain as MarkovChain
 from ._stopping import AbstractStopping as AbstractStopping
 from ._stopping import NeverStop as NeverStop
 from ._stopping import StopWhenStale as StopWhenStale

@@ -5,9 +5,15 @@ from __future__ import annotations
 from ..errors import InputTypeError, UnknownNameError
 from ._base import AbstractMethod
 from ._conjugate import Exact, Sparse
+from ._sampling import Sampling
 from ._variational import Variational
 
-METHODS: dict[str, type[AbstractMethod]] = {"exact": Exact, "sparse": Sparse, "variational": Variational}
+METHODS: dict[str, type[AbstractMethod]] = {
+    "exact": Exact,
+    "sparse": Sparse,
+    "variational": Variational,
+    "sghmc": Sampling,
+}
 
 
 def as_method(inference: str | AbstractMethod) -> AbstractMethod:

@@ -14,8 +14,9 @@ from ..layers import LatentVariables
 from ..model import DeepGP
 from ..objectives import elbo, sampled_elbo
 from ..parameters import cast
-from ..posteriors import AbstractLatents, AbstractPosterior, Encoder, RowLatents, posterior_at_prior
+from ..posteriors import AbstractLatents, AbstractPosterior, Encoder, PointsAsLocations, RowLatents, posterior_at_prior
 from ._base import AbstractMethod, largest_kuu
+from ._gradient import Gradient
 from ._mismatch import refuse_blocks
 from ._natural import NaturalGradient
 
@@ -34,11 +35,11 @@ class Variational(AbstractMethod):
     """Maximises the ELBO over the model and a posterior.
 
     `posterior` is a word for a family that starts at the prior ("mean-field", "stripes-and-arrow", "fully-coupled",
-    "layer-wise"), or a posterior to go on from. `num_samples` draws of the inner layers per step; a model with one
-    layer needs none. `latents` says how the posterior of latent variables is held: "rows" (numbers of their own for
-    every row) or "encoder" (a network). `chunk_rows` bounds the memory; None takes what suits the device. `estimator`
-    says how the bound of a deep model is estimated: "marginal" integrates the inducing outputs out, "sampled" draws
-    them, which is as right and noisier [STAR, section 4.1].
+    "layer-wise", "chain", "points-as-locations"), or a posterior to go on from. `num_samples` draws of the inner layers
+    per step; a model with one layer needs none. `latents` says how the posterior of latent variables is held: "rows"
+    (numbers of their own for every row) or "encoder" (a network). `chunk_rows` bounds the memory; None takes what suits
+    the device. `estimator` says how the bound of a deep model is estimated: "marginal" integrates the inducing outputs
+    out, "sampled" draws them, which is as right and noisier [STAR, section 4.1].
     """
 
     posterior: AbstractPosterior | str = "mean-field"
@@ -91,7 +92,9 @@ class Variational(AbstractMethod):
         return largest_kuu(model)
 
     def default_engine(self):
-        return NaturalGradient()
+        """Natural gradients; Adam for points as locations, whose KL isn't that of a Gaussian."""
+        drawn = self.posterior == "points-as-locations" or isinstance(self.posterior, PointsAsLocations)
+        return Gradient() if drawn else NaturalGradient()
 
     def _latents(self, layer: LatentVariables, data: Dataset, index: int) -> AbstractLatents:
         if self.latents == "rows":

@@ -17,6 +17,8 @@ from ._operators import Kronecker as Kronecker
 from ._operators import LowRankPlusDiagonal as LowRankPlusDiagonal
 from ._precision import einsum as einsum
 from ._precision import matmul as matmul
+from ._quadratic import bilinear_forms as bilinear_forms
+from ._quadratic import quadratic_forms as quadratic_forms
 from ._quadrature import gauss_hermite as gauss_hermite
 from ._quadrature import gaussian_expectation as gaussian_expectation
 from ._roots import AbstractRoot as AbstractRoot

@@ -48,6 +48,11 @@ class BlockPattern:
         return (*((i, i) for i in range(self.size)), *self.coupled)
 
     @cached_property
+    def places(self) -> dict[Pair, int]:
+        """At which place every block stands."""
+        return {pair: index for index, pair in enumerate(self.pairs)}
+
+    @cached_property
     def mask(self) -> np.ndarray:
         """As a boolean matrix."""
         mask = np.zeros((self.size, self.size), bool)
@@ -91,13 +96,9 @@ class BlockPattern:
         result = jnp.zeros_like(matrix).at[: self.size].set(diagonal)
         for i, sums in self._inverse_sums.items():
             below = einsum("ab,pbc->pac", diagonal[i], sums("ptam,ptmb->pab", matrix, result))
-            places = np.array([self._place[pair] for pair in self.coupled if pair[0] == i])
+            places = np.array([self.places[pair] for pair in self.coupled if pair[0] == i])
             result = result.at[places].set(-below)
         return result
-
-    @cached_property
-    def _place(self) -> dict[Pair, int]:
-        return {pair: index for index, pair in enumerate(self.pairs)}
 
     @cached_property
     def _gram_sums(self) -> BlockSums:
@@ -124,18 +125,18 @@ class BlockPattern:
 
     @cached_property
     def _row_sums(self) -> BlockSums:
-        return BlockSums([[(self._place[i, j], j) for j in self._all if (i, j) in self._place] for i in self._all])
+        return BlockSums([[(self.places[i, j], j) for j in self._all if (i, j) in self.places] for i in self._all])
 
     @cached_property
     def _column_sums(self) -> BlockSums:
-        return BlockSums([[(self._place[i, j], i) for i in self._all if (i, j) in self._place] for j in self._all])
+        return BlockSums([[(self.places[i, j], i) for i in self._all if (i, j) in self.places] for j in self._all])
 
     @property
     def _all(self) -> range:
         return range(self.size)
 
     def _sums(self, wanted: Sequence[Pair], factors: Callable[[int, int, int], tuple[Pair, Pair] | None]) -> BlockSums:
-        place = self._place
+        place = self.places
         pairs = [[factors(i, j, k) for k in self._all] for i, j in wanted]
         return BlockSums([[(place[t[0]], place[t[1]]) for t in row if t and set(t) <= place.keys()] for row in pairs])
 

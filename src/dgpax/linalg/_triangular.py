@@ -28,11 +28,11 @@ def row_norms(A: Float[Array, "*b N M"], roots: Float[Array, "P M M"]) -> Float[
         side_by_side = jnp.transpose(block, (1, 2, 0)).reshape(size - start, -1)
         product = matmul(rows[:, start:], side_by_side)
         total = total + jnp.sum(product.reshape(rows.shape[0], -1, num_roots) ** 2, axis=-2)
-    total = _computed_once(total) if on_cpu else total
+    total = computed_once(total) if on_cpu else total
     return total.reshape(*A.shape[:-1], num_roots)
 
 
-def _computed_once(x: Float[Array, "N P"]) -> Float[Array, "N P"]:
+def computed_once(x: Float[Array, "*b P"]) -> Float[Array, "*b P"]:
     """x times the identity, which XLA's CPU compiler doesn't fuse through.
 
     It would else compute the derivative by x anew for each of the many numbers that x is a sum of: a quarter of the

@@ -15,6 +15,8 @@ from ._fourier import has_fourier_statistics as has_fourier_statistics
 from ._importance import ImportanceWeightedTerms as ImportanceWeightedTerms
 from ._importance import importance_weighted_elbo as importance_weighted_elbo
 from ._latent import latent_elbo as latent_elbo
+from ._log_joint import LogJointTerms as LogJointTerms
+from ._log_joint import log_joint as log_joint
 from ._rows import sum_over_rows as sum_over_rows
 from ._uncertain import sampled_uncertain_elbo as sampled_uncertain_elbo
 from ._uncertain import uncertain_elbo as uncertain_elbo

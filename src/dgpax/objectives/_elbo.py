@@ -43,8 +43,13 @@ def elbo(
     For data in the model's units. A model with one layer needs neither a key nor samples. `chunk_rows` bounds the
     memory and keeps intermediates in a CPU's cache; it changes nothing else.
     """
-    noise = () if len(model.layers) == 1 else _noise(model, key, num_samples, batch)
-    return _terms(model, posterior, posterior, batch, noise, chunk_rows)
+    if len(model.layers) == 1:
+        return _terms(model, posterior, posterior, batch, (), chunk_rows)
+    if key is None:
+        raise TypeError("A model with inner layers is sampled: pass key=jax.random.key(seed).")
+    noise = _noise(model, key, num_samples, batch)
+    functions = posterior.tractable(jr.fold_in(key, len(model.layers)), (num_samples,))
+    return _terms(model, posterior, functions, batch, noise, chunk_rows)
 
 
 def sampled_elbo(
@@ -112,7 +117,5 @@ def rows_first(noise: Noise) -> Noise:
     return tuple(None if draws is None else jnp.swapaxes(draws, 0, 1) for draws in noise)
 
 
-def _noise(model: DeepGP, key: RandomKey | None, num_samples: int, batch: Dataset) -> Noise:
-    if key is None:
-        raise TypeError("A model with inner layers is sampled: pass key=jax.random.key(seed).")
+def _noise(model: DeepGP, key: RandomKey, num_samples: int, batch: Dataset) -> Noise:
     return draw_noise(model.layers, key, num_samples, batch.num_rows, batch.x.dtype)

@@ -70,7 +70,7 @@ def importance_weighted_elbo(
     log_weights = model.likelihood.expected_log_prob(q, y) + log_ratio
     per_row = logsumexp(log_weights, axis=-1) - jnp.log(num_weights)
     total = batch.scale * jnp.sum(per_row) / num_samples
-    return ImportanceWeightedTerms(total, posterior.kl(model.layers, posterior.begin(model.layers)), carry.jitter())
+    return ImportanceWeightedTerms(total, posterior.kl(model.layers, carry), carry.jitter())
 
 
 def _weighted_draw(q: Gaussian, shape: tuple[int, ...], key: RandomKey):

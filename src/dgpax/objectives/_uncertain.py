@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
+import jax.random as jr
 
 from ..data import Dataset
 from ..distributions import Gaussian
@@ -57,8 +58,9 @@ def sampled_uncertain_elbo(
     num_samples: int = 1,
 ) -> ELBOTerms:
     """As `uncertain_elbo`, for any depth, kernel and likelihood: an unbiased estimate from draws of the inputs."""
-    carry = posterior.begin(model.layers)
-    q = sampled_marginal(model.layers, posterior, x, carry, key=key, num_samples=num_samples, batch=batch)
+    functions = posterior.tractable(jr.fold_in(key, len(model.layers)), (num_samples,))
+    carry = functions.begin(model.layers)
+    q = sampled_marginal(model.layers, functions, x, carry, key=key, num_samples=num_samples, batch=batch)
     per_row = jnp.mean(model.likelihood.expected_log_prob(q, batch.y), axis=0)
     return ELBOTerms(
         batch.scale * jnp.sum(per_row),

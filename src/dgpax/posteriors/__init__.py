@@ -6,6 +6,8 @@ from ._base import AbstractPosterior as AbstractPosterior
 from ._base import Carry as Carry
 from ._base import Layers as Layers
 from ._base import Moments as Moments
+from ._chain import Chain as Chain
+from ._chain_gaussian import ChainGaussian as ChainGaussian
 from ._collapsed import CollapsedTerms as CollapsedTerms
 from ._collapsed import collapsed_statistics as collapsed_statistics
 from ._collapsed import optimal_posterior as optimal_posterior
@@ -15,10 +17,12 @@ from ._conjugate import one_gp_layer as one_gp_layer
 from ._conjugate import stack_outputs as stack_outputs
 from ._coupled import Coupled as Coupled
 from ._coupled import CoupledGaussian as CoupledGaussian
+from ._coupled import process_widths as process_widths
 from ._exact import Exact as Exact
 from ._latents import AbstractLatents as AbstractLatents
 from ._latents import Encoder as Encoder
 from ._latents import RowLatents as RowLatents
+from ._location_draws import LocationDraws as LocationDraws
 from ._mean_field import GaussianBlock as GaussianBlock
 from ._mean_field import MeanField as MeanField
 from ._natural import AbstractNatural as AbstractNatural
@@ -28,7 +32,11 @@ from ._natural import natural_step as natural_step
 from ._particles import Particles as Particles
 from ._patterns import PATTERNS as PATTERNS
 from ._patterns import block_pattern as block_pattern
+from ._points_as_locations import PointsAsLocations as PointsAsLocations
+from ._whitening import CoupledOutputs as CoupledOutputs
 from ._whitening import InducingOutputs as InducingOutputs
+from ._whitening import coupled_from_unwhitened as coupled_from_unwhitened
+from ._whitening import coupled_to_unwhitened as coupled_to_unwhitened
 from ._whitening import from_unwhitened as from_unwhitened
 from ._whitening import kl_unwhitened as kl_unwhitened
 from ._whitening import to_unwhitened as to_unwhitened

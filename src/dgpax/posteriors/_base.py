@@ -81,6 +81,11 @@ class AbstractPosterior(eqx.Module):
         """What the inducing outputs add to all rows together, whatever the other layers are."""
 
     @abc.abstractmethod
+    def tractable(self, key: RandomKey, shape: tuple[int, ...]) -> "AbstractPosterior":
+        """Something under which every layer given those before is Gaussian, for bounds and predictions: itself, or
+        draws with these leading axes where the inducing outputs can't be integrated out."""
+
+    @abc.abstractmethod
     def layerwise(self, key: RandomKey, shape: tuple[int, ...]) -> "AbstractLayerwise":
         """Something under which layers are independent, for distributions over several rows: itself, or draws of the
         inducing outputs of all layers with these leading axes."""
@@ -111,6 +116,9 @@ class AbstractLayerwise(AbstractPosterior):
             return q.mean + q.stddev * noise, carry
         joint = self.jointly(index, projection, carry)
         return joint.mean + matmul(safe_cholesky(joint.covariance).factor, noise[..., None])[..., 0], carry
+
+    def tractable(self, key, shape):
+        return self
 
     def layerwise(self, key, shape):
         return self

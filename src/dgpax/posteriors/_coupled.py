@@ -16,7 +16,7 @@ from ..linalg import BlockPattern, matmul, safe_cholesky
 from ..parameters import AbstractParameter, LowerTriangular, Real, as_lower_triangular, as_real
 from ..typing import Array, Float
 from ._base import AbstractPosterior, Layers, Moments
-from ._joint import JointCarry, draw_from, joint_of, layer_given_others, marginal_of, padded
+from ._joint import JointCarry, draw_given_others, joint_given_others, marginal_given_others, padded
 from ._latents import AbstractLatents
 from ._mean_field import in_their_places, latents_of, whitened_mean, whitening_roots
 from ._natural import AbstractNatural, natural_block_step
@@ -83,17 +83,11 @@ class Coupled(AbstractPosterior):
         """Mean 0, covariance I scaled down in inner layers as for `MeanField`, nothing coupled yet."""
         widths = process_widths(layers)
         pattern = block_pattern(structure, [width for width in widths if width])
-        sizes = [layer.own_inducing().num_inducing for layer in layers if isinstance(layer, GPLayer)]
-        M, scales = max(sizes), [inner_scale] * (len(sizes) - 1) + [1.0]
-        roots = [
-            np.diag(np.where(np.arange(M) < size, scale, 1.0))
-            for size, scale, width in zip(sizes, scales, filter(None, widths), strict=True)
-            for _ in range(width)
-        ]
+        roots = starting_roots(layers, widths, inner_scale)
         outputs = CoupledGaussian(
-            Real(jnp.zeros((pattern.size, M))),
-            LowerTriangular(jnp.asarray(np.stack(roots))),
-            Real(jnp.zeros((len(pattern.coupled), M, M))),
+            Real(jnp.zeros(roots.shape[:2])),
+            LowerTriangular(roots),
+            Real(jnp.zeros((len(pattern.coupled), *roots.shape[1:]))),
             pattern,
         )
         return cls(outputs, in_their_places(layers, latents), widths)
@@ -107,16 +101,19 @@ class Coupled(AbstractPosterior):
         return layer.own_inducing()
 
     def marginal(self, index, projection, carry):
-        return marginal_of(layer_given_others(index, projection, carry))
+        return marginal_given_others(index, projection, carry)
 
     def jointly(self, index, projection, carry):
-        return joint_of(layer_given_others(index, projection, carry))
+        return joint_given_others(index, projection, carry)
 
     def draw(self, index, projection, noise, carry):
-        return draw_from(index, projection, noise, carry)
+        return draw_given_others(index, projection, noise, carry)
 
     def moments(self, index, A, carry):
         return own_moments(index, A, carry)
+
+    def tractable(self, key, shape):
+        return self
 
     def layerwise(self, key, shape):
         q, M = self.outputs, self.outputs.mean.shape[-1]
@@ -145,6 +142,18 @@ def process_widths(layers: Layers) -> tuple[int, ...]:
     return tuple(
         layer.processes().num_blocks(layer.num_outputs) if isinstance(layer, GPLayer) else 0 for layer in layers
     )
+
+
+def starting_roots(layers: Layers, widths: Sequence[int], inner_scale: float) -> Float[Array, "n M M"]:
+    """I for every process, scaled down in inner layers; what a layer lacks of the largest M is filled up with I."""
+    sizes = [layer.own_inducing().num_inducing for layer in layers if isinstance(layer, GPLayer)]
+    M, scales = max(sizes), [inner_scale] * (len(sizes) - 1) + [1.0]
+    roots = [
+        np.diag(np.where(np.arange(M) < size, scale, 1.0))
+        for size, scale, width in zip(sizes, scales, filter(None, widths), strict=True)
+        for _ in range(width)
+    ]
+    return jnp.asarray(np.stack(roots))
 
 
 def own_moments(index: int, A: Float[Array, "*b Q N M"], carry: JointCarry) -> Moments:

@@ -1,9 +1,9 @@
 """One Gaussian over the inducing outputs of all layers: what every row's layers are, given those before them.
 
 For a row n, f_l = A_l v_l + rest with v jointly Gaussian, so that all f_1 … f_L of a row would be jointly Gaussian if
-the A_l were given. Layer by layer they are: the Cholesky factor of their covariance is extended by a layer's rows
-after its inputs were drawn, which is Theorem 1 of STAR without its inverses. The factor is held by columns, an array
-over the processes of a layer each; a column that is zero by the block pattern is None and costs nothing.
+the A_l were given. Layer by layer they are: the Cholesky factor of their covariance is extended by the rows of a layer
+once its inputs were drawn, which is Theorem 1 of STAR without its inverses. Parts of the factor that are zero by the
+block pattern are None and cost nothing.
 """
 
 from __future__ import annotations
@@ -16,26 +16,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..conditional import Projection
-from ..distributions import Gaussian, GaussianOverOutputs, safe_sqrt
-from ..linalg import AbstractRoot, BlockPattern, matmul
+from ..distributions import Gaussian, GaussianOverOutputs
+from ..linalg import AbstractRoot, BlockPattern, bilinear_forms, matmul, quadratic_forms
 from ..typing import Array, Float
 from ._base import AbstractCarry
-
-Column = Float[Array, "*b C N"] | None
-"""A column of the factor for the processes of one layer, or None where it is zero by structure."""
+from ._rows import RowMatrix
 
 
 class DrawnLayer(eqx.Module):
-    """What is remembered of a layer that was drawn: its projections, its rows of the factor, its noise.
-
-    `mask` says which entries of the columns may differ from zero, [C, columns].
-    """
+    """What is remembered of a layer that was drawn: its projections, its rows of the factor (a part for every layer
+    before it, and the triangular one of its own), its noise."""
 
     A: Float[Array, "*b Q N M"]
-    blocks: tuple[int, ...] = eqx.field(static=True)
-    columns: tuple[Column, ...]
-    mask: tuple[tuple[bool, ...], ...] = eqx.field(static=True)
-    noise: Float[Array, "*c C N"]
+    processes: tuple[int, ...] = eqx.field(static=True)
+    earlier: tuple[RowMatrix | None, ...]
+    own: RowMatrix
+    noise: Float[Array, "*c N C"]
 
 
 class JointCarry(AbstractCarry):
@@ -52,67 +48,50 @@ class JointCarry(AbstractCarry):
     drawn: tuple[DrawnLayer, ...] = ()
 
 
-class Conditional(NamedTuple):
-    """A layer's processes at every row, given the layers before; `mask` and `own` are the entries that may not be
-    zero of `columns` and `covariance`."""
+class Coordinates(NamedTuple):
+    """A layer's values at a row: projections, and the process behind every one. It is one each, or the same for all
+    outputs that share inducing variables."""
 
-    mean: Float[Array, "*b C N"]
-    columns: list[Column]
-    mask: np.ndarray
-    covariance: Float[Array, "*b C C N"]
-    own: np.ndarray
+    A: Float[Array, "*b Q N M"]
+    processes: tuple[int, ...]
 
 
-def layer_given_others(index: int, projection: Projection, carry: JointCarry) -> Conditional:
-    """q(f_l | f_1 … f_{l−1}) for every row [STAR, Theorem 1]."""
-    A = padded(projection.A, carry.mean.shape[-1])
-    blocks = _blocks(index, A, carry)
-    covariance, own = _covariances(carry, A, blocks, A, blocks)
-    if projection.between is None:
-        eye = jnp.eye(len(blocks), dtype=A.dtype)[..., None]
-        covariance = covariance + eye * projection.residual[..., None, :, :]
-    else:
-        covariance, own = covariance + jnp.moveaxis(projection.between, -3, -1), np.ones_like(own)
-    columns, mask = _given_earlier(carry, A, blocks)
-    mean = matmul(A, carry.mean[np.array(blocks)][..., None])[..., 0]
-    noise = [layer.noise[..., c, :] for layer in carry.drawn for c in range(len(layer.blocks))]
-    for column, xi in zip(columns, noise, strict=True):
-        if column is not None:
-            mean = mean + column * xi[..., None, :]
-            covariance = covariance - column[..., :, None, :] * column[..., None, :, :]
-    own = own | (mask.astype(int) @ mask.T.astype(int) > 0)
-    return Conditional(mean, columns, mask, covariance, own)
+def marginal_given_others(index: int, projection: Projection, carry: JointCarry) -> Gaussian:
+    """q(f_l | f_1 … f_{l−1}) for every row and process by itself [STAR, Theorem 1]."""
+    layer = _coordinates(index, projection, carry)
+    earlier = _earlier_parts(carry, layer)
+    variance = _covariances(carry, layer, layer, [(c, c) for c in range(len(layer.processes))])
+    variance = variance + projection.residual.mT
+    for part in earlier:
+        if part is not None:
+            variance = variance - (part.value**2 if part.diagonal else jnp.sum(part.value**2, axis=-1))
+    mean = _mean(carry, layer, earlier)
+    shape = jnp.broadcast_shapes(mean.shape, variance.shape)
+    return Gaussian(jnp.broadcast_to(mean, shape), jnp.broadcast_to(jnp.maximum(variance, 0.0), shape))
 
 
-def marginal_of(given: Conditional) -> Gaussian:
-    """Every process by itself, [..., N, C]."""
-    variance = jnp.einsum("...ccn->...nc", given.covariance)
-    shape = jnp.broadcast_shapes(given.mean.mT.shape, variance.shape)
-    return Gaussian(jnp.broadcast_to(given.mean.mT, shape), jnp.broadcast_to(jnp.maximum(variance, 0.0), shape))
+def joint_given_others(index: int, projection: Projection, carry: JointCarry) -> GaussianOverOutputs:
+    """The same for the processes of a row together."""
+    layer = _coordinates(index, projection, carry)
+    earlier = _earlier_parts(carry, layer)
+    mean, covariance = _mean(carry, layer, earlier), _own_covariance(carry, layer, projection, earlier).dense()
+    shape = jnp.broadcast_shapes(mean.shape, covariance.shape[:-1])
+    return GaussianOverOutputs(
+        jnp.broadcast_to(mean, shape), jnp.broadcast_to(covariance, (*shape, covariance.shape[-1]))
+    )
 
 
-def joint_of(given: Conditional) -> GaussianOverOutputs:
-    """The processes of a row together."""
-    q = marginal_of(given)
-    covariance = jnp.moveaxis(given.covariance, -1, -3)
-    return GaussianOverOutputs(q.mean, jnp.broadcast_to(covariance, (*q.mean.shape, q.mean.shape[-1])))
-
-
-def draw_from(
+def draw_given_others(
     index: int, projection: Projection, noise: Float[Array, "*b N C"], carry: JointCarry
 ) -> tuple[Float[Array, "*b N C"], JointCarry]:
     """A draw of the layer's processes at every row, remembered for the layers behind it."""
-    given = layer_given_others(index, projection, carry)
-    columns, own = _cholesky(given.covariance, given.own)
-    f, xi = given.mean, noise.mT
-    for d, column in enumerate(columns):
-        f = f + column * xi[..., d, None, :]
-    mask = np.concatenate([given.mask, own], axis=1)
-    A = padded(projection.A, carry.mean.shape[-1])
-    layer = DrawnLayer(A, _blocks(index, A, carry), (*given.columns, *columns), _static(mask), xi)
-    drawn = (*carry.drawn, layer)
+    layer = _coordinates(index, projection, carry)
+    earlier = _earlier_parts(carry, layer)
+    own = _own_covariance(carry, layer, projection, earlier).cholesky()
+    f = _mean(carry, layer, earlier) + own.times(noise)
+    drawn = (*carry.drawn, DrawnLayer(layer.A, layer.processes, tuple(earlier), own, noise))
     remembered = JointCarry(carry.roots, carry.mean, carry.covariance, carry.pattern, carry.starts, drawn)
-    return jnp.broadcast_to(f.mT, noise.shape), remembered
+    return jnp.broadcast_to(f, noise.shape), remembered
 
 
 def padded(A: Float[Array, "*b K"], size: int) -> Float[Array, "*b M"]:
@@ -121,83 +100,92 @@ def padded(A: Float[Array, "*b K"], size: int) -> Float[Array, "*b M"]:
     return A if missing == 0 else jnp.pad(A, [(0, 0)] * (A.ndim - 1) + [(0, missing)])
 
 
-def _blocks(index: int, A: Float[Array, "*b Q N M"], carry: JointCarry) -> tuple[int, ...]:
-    """The process behind every coordinate: one each, or the same for all outputs that share inducing variables."""
+def _coordinates(index: int, projection: Projection, carry: JointCarry) -> Coordinates:
+    A = padded(projection.A, carry.mean.shape[-1])
     first, behind = carry.starts[index], carry.starts[index + 1]
-    return tuple(range(first, behind)) if behind - first > 1 else (first,) * A.shape[-3]
+    return Coordinates(A, tuple(range(first, behind)) if behind - first > 1 else (first,) * A.shape[-3])
 
 
-def _given_earlier(carry: JointCarry, A, blocks: tuple[int, ...]) -> tuple[list[Column], np.ndarray]:
-    """The columns that belong to the layers before: Λ_d = (C_d − Σ_{k<d} Λ_k λ_dk) / λ_dd, for every coordinate d."""
-    columns: list[Column] = []
-    mask = np.zeros((len(blocks), 0), bool)
-    for layer in carry.drawn:
-        cross, there = _covariances(carry, A, blocks, layer.A, layer.blocks)
-        for d in range(len(layer.blocks)):
-            rows = np.array(layer.mask[d])
-            terms = [k for k in range(len(columns)) if rows[k] and columns[k] is not None]
-            own = there[:, d] | mask[:, terms].any(axis=1)
-            mask = np.concatenate([mask, own[:, None]], axis=1)
-            column = None
-            if own.any():
-                column = cross[..., :, d, :]
-                for k in terms:
-                    column = column - columns[k] * layer.columns[k][..., d, None, :]
-                column = _divide(column, layer.columns[len(columns)][..., d, None, :])
-            columns.append(column)
-    return columns, mask
+def _mean(carry: JointCarry, layer: Coordinates, earlier: Sequence[RowMatrix | None]) -> Float[Array, "*b N C"]:
+    mean = matmul(layer.A, carry.mean[np.array(layer.processes)][..., None])[..., 0].mT
+    for part, drawn in zip(earlier, carry.drawn, strict=True):
+        mean = mean if part is None else mean + part.times(drawn.noise)
+    return mean
 
 
-def _cholesky(covariance: Float[Array, "*b C C N"], own: np.ndarray) -> tuple[list[Float[Array, "..."]], np.ndarray]:
-    """The columns of the factor for every row n by itself, and where they may not be zero."""
-    size = len(own)
-    columns: list[Float[Array, "..."]] = []
-    mask = np.zeros((size, size), bool)
-    for d in range(size):
-        column = covariance[..., :, d, :]
-        terms = [k for k in range(d) if mask[d, k]]
-        for k in terms:
-            column = column - columns[k] * columns[k][..., d, None, :]
-        mask[d:, d] = (own[:, d] | mask[:, terms].any(axis=1))[d:]
-        diagonal = safe_sqrt(jnp.maximum(column[..., d, None, :], 0.0))
-        below = _divide(column, diagonal) * (np.arange(size) > d)[:, None]
-        columns.append(below + diagonal * (np.arange(size) == d)[:, None])
-    return columns, mask
+def _earlier_parts(carry: JointCarry, layer: Coordinates) -> list[RowMatrix | None]:
+    """The factor's parts for the layers before: Λ_k = (C_k − Σ_{j<k} Λ_j Λ_kjᵀ) L_k⁻ᵀ, one after the other."""
+    parts: list[RowMatrix | None] = []
+    for drawn in carry.drawn:
+        left = _cross_covariance(carry, layer, Coordinates(drawn.A, drawn.processes))
+        for part, other in zip(parts, drawn.earlier, strict=True):
+            if part is not None and other is not None:
+                left = _minus(left, part.times_transposed(other))
+        parts.append(None if left is None else left.divided_by(drawn.own))
+    return parts
+
+
+def _own_covariance(
+    carry: JointCarry, layer: Coordinates, projection: Projection, earlier: Sequence[RowMatrix | None]
+) -> RowMatrix:
+    """The covariance of a layer's processes, given the layers before."""
+    size, processes = len(layer.processes), layer.processes
+    pairs = [(c, d) for c in range(size) for d in range(c + 1) if (processes[c], processes[d]) in carry.pattern.places]
+    covariance = _placed(_covariances(carry, layer, layer, pairs), [pairs, [(d, c) for c, d in pairs]], (size, size))
+    if projection.between is None:
+        residual = jnp.broadcast_to(projection.residual.mT, (*projection.residual.mT.shape[:-1], size))
+        covariance = covariance + RowMatrix(residual, diagonal=True)
+    else:
+        covariance = covariance + RowMatrix(projection.between, diagonal=False)
+    for part in earlier:
+        covariance = covariance if part is None else covariance - part.times_transposed(part)
+    return covariance
+
+
+def _cross_covariance(carry: JointCarry, layer: Coordinates, other: Coordinates) -> RowMatrix | None:
+    """Between a layer's values and those of an earlier one."""
+    pairs = [
+        (c, d)
+        for c, i in enumerate(layer.processes)
+        for d, j in enumerate(other.processes)
+        if (i, j) in carry.pattern.places
+    ]
+    if not pairs:
+        return None
+    return _placed(_covariances(carry, layer, other, pairs), [pairs], (len(layer.processes), len(other.processes)))
+
+
+def _placed(
+    values: Float[Array, "*b N pairs"], places: Sequence[Sequence[tuple[int, int]]], shape: tuple[int, int]
+) -> RowMatrix:
+    """A matrix for every row from its entries, each at one or more places."""
+    square = shape[0] == shape[1]
+    if square and [list(pairs) for pairs in places] == [[(c, c) for c in range(shape[0])]] * len(places):
+        return RowMatrix(values, diagonal=True)
+    where = np.zeros((values.shape[-1], *shape), bool)
+    for pairs in places:
+        where[(np.arange(len(pairs)), *np.transpose(pairs))] = True
+    chosen = jnp.asarray(where.reshape(len(where), -1), values.dtype)
+    return RowMatrix(matmul(values, chosen).reshape(*values.shape[:-1], *shape), diagonal=False)
 
 
 def _covariances(
-    carry: JointCarry, A, blocks: Sequence[int], B, others: Sequence[int]
-) -> tuple[Float[Array, "*b C D N"], np.ndarray]:
-    """aᵀ S_ij b for all pairs of coordinates whose block S_ij is there, zero elsewhere, and where they are.
+    carry: JointCarry, layer: Coordinates, other: Coordinates, pairs: Sequence[tuple[int, int]]
+) -> Float[Array, "*b N pairs"]:
+    """aᵀ S_ij b for pairs of coordinates, of which the second belongs to the earlier process.
 
-    The products with S are those of the rows b of the earlier layer, which for the first layer carry no sample axis.
+    The products with S are those of the rows b, which for the first layer carry no sample axis.
     """
-    place = {pair: k for k, pair in enumerate(carry.pattern.pairs)}
-    pairs = [(c, d) for c, i in enumerate(blocks) for d, j in enumerate(others) if (i, j) in place]
-    if A is B:
-        pairs = [(c, d) for c, d in pairs if c >= d]
-    there = np.zeros((len(blocks), len(others)), bool)
-    shape = (*jnp.broadcast_shapes(A.shape[:-3], B.shape[:-3]), *there.shape, A.shape[-2])
-    if not pairs:
-        return jnp.zeros(shape, A.dtype), there
     own, earlier = np.transpose(pairs)
-    there[own, earlier] = True
-    S = carry.covariance[np.array([place[blocks[c], others[d]] for c, d in pairs])]
-    left = A if A.shape[-3] == 1 else A[..., own, :, :]
-    right = B if B.shape[-3] == 1 else B[..., earlier, :, :]
-    values = jnp.sum(matmul(right, S.mT) * left, axis=-1)
-    entries = jnp.zeros(shape, A.dtype).at[..., own, earlier, :].set(values)
-    if A is B:
-        there |= there.T
-        entries = entries.at[..., earlier, own, :].set(values)
-    return entries, there
+    S = carry.covariance[np.array([carry.pattern.places[layer.processes[c], other.processes[d]] for c, d in pairs])]
+    A, B = layer.A, other.A
+    if A.shape[-3] == 1 and layer is other:
+        return quadratic_forms(A[..., 0, :, :], 0.5 * (S + S.mT))
+    if A.shape[-3] == 1 and B.shape[-3] == 1:
+        return bilinear_forms(A[..., 0, :, :], S, B[..., 0, :, :])
+    left, right = (rows if rows.shape[-3] == 1 else rows[..., index, :, :] for rows, index in ((A, own), (B, earlier)))
+    return jnp.sum(matmul(right, S.mT) * left, axis=-1).mT
 
 
-def _divide(a, b):
-    """0 where b is: a coordinate without any spread left has nothing to tell."""
-    positive = b > 0
-    return jnp.where(positive, a / jnp.where(positive, b, 1.0), 0.0)
-
-
-def _static(mask: np.ndarray) -> tuple[tuple[bool, ...], ...]:
-    return tuple(tuple(map(bool, row)) for row in mask)
+def _minus(a: RowMatrix | None, b: RowMatrix) -> RowMatrix:
+    return RowMatrix(-b.value, b.diagonal) if a is None else a - b

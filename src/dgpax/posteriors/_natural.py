@@ -75,18 +75,14 @@ def natural_block_step(
     own = eye + half_tril(local[:size])
     diagonal = jnp.maximum(jnp.diagonal(own, axis1=-2, axis2=-1), SMALLEST_DIAGONAL)
     own = jnp.tril(own, -1) + diagonal[..., None] * eye
-    inverse = pattern.inverse(jnp.concatenate([own, local[size:]]))
+    inverse = pattern.inverse(local.at[:size].set(own))
     rows = np.array([i for i, _ in pattern.pairs])
     norms = jnp.zeros(diagonal.shape, root.dtype).at[rows].add(jnp.sum(inverse**2, axis=-1))
     trusted = (jnp.max(norms, axis=-1) <= LARGEST_GROWTH**2)[:, None, None]
-    inverse = jnp.concatenate(
-        [
-            jnp.where(trusted, inverse[:size], eye / diagonal[..., None]),
-            jnp.where(trusted[rows[size:]], inverse[size:], 0.0),
-        ]
-    )
+    alone = jnp.zeros_like(inverse).at[:size].set(eye / diagonal[..., None])
+    inverse = jnp.where(trusted[rows], inverse, alone)
     new = pattern.times(root, inverse)
-    new = jnp.concatenate([jnp.tril(new[:size]), new[size:]])
+    new = new.at[:size].set(jnp.tril(new[:size]))
     move = rate * pattern.apply_transposed(new, mean_gradient[..., None])
     in_old_deviations = jnp.sqrt(jnp.mean(pattern.apply(inverse, move) ** 2, axis=(-2, -1), keepdims=True))
     shorter = LARGEST_MOVE / jnp.maximum(in_old_deviations, LARGEST_MOVE)

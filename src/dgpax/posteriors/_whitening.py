@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
-from ..linalg import AbstractOperator
+from ..layers import GPLayer
+from ..linalg import AbstractOperator, matmul
 from ..parameters import LowerTriangular, Real
 from ..typing import Array, Float
 from ._base import Carry, Layers
+from ._coupled import Coupled, CoupledGaussian
 from ._latents import AbstractLatents
 from ._mean_field import GaussianBlock, MeanField, whitening_roots
 
@@ -51,6 +54,47 @@ def from_unwhitened(blocks: Sequence[Block], layers: Layers) -> MeanField:
         return GaussianBlock(Real(mean), LowerTriangular(_triangular(root)))
 
     return MeanField(tuple(whiten(index, block) for index, block in enumerate(blocks)))
+
+
+class CoupledOutputs(NamedTuple):
+    """q(u) = N(mean, RRᵀ) over the inducing outputs of all layers, in the order and the block pattern of `Coupled`."""
+
+    mean: Float[Array, "n M"]
+    blocks: Float[Array, "K M M"]
+
+
+def coupled_to_unwhitened(posterior: Coupled, layers: Layers) -> CoupledOutputs:
+    """q(u) of a coupled posterior: u_i = R_i v_i with R_i R_iᵀ = Kuu of the process's layer."""
+    q = posterior.outputs
+    return CoupledOutputs(*_map_rows(_process_maps(posterior, layers, "matmul"), q.mean.value, q.blocks(), q.pattern))
+
+
+def coupled_from_unwhitened(outputs: CoupledOutputs, like: Coupled, layers: Layers) -> Coupled:
+    """The same posterior over whitened inducing outputs, with the pattern of `like`. Where Kuu has a triangular root,
+    which it hasn't for Fourier features, blocks on the diagonal may be any triangular ones."""
+    pattern = like.outputs.pattern
+    mean, blocks = _map_rows(_process_maps(like, layers, "solve"), outputs.mean, outputs.blocks, pattern)
+    own, coupling = LowerTriangular(jnp.tril(blocks[: pattern.size])), Real(blocks[pattern.size :])
+    return Coupled(CoupledGaussian(Real(mean), own, coupling, pattern), like.others, like.widths)
+
+
+def _map_rows(maps: Float[Array, "n M M"], mean: Float[Array, "n M"], blocks: Float[Array, "K M M"], pattern):
+    rows = np.array([i for i, _ in pattern.pairs])
+    return matmul(maps, mean[..., None])[..., 0], matmul(maps[rows], blocks)
+
+
+def _process_maps(posterior: Coupled, layers: Layers, verb: str) -> Float[Array, "n M M"]:
+    """The root of every process's Kuu ("matmul"), or its inverse ("solve"), as a matrix. Layers with fewer inducing
+    outputs than the largest are filled up with the identity."""
+    M, maps = posterior.outputs.mean.shape[-1], []
+    for layer, width, root in zip(layers, posterior.widths, whitening_roots(layers), strict=True):
+        if root is None or not isinstance(layer, GPLayer):
+            continue
+        size = layer.own_inducing().num_inducing
+        own = getattr(root, verb)(jnp.eye(size, dtype=posterior.outputs.mean.dtype)[None])
+        filled = jnp.broadcast_to(jnp.eye(M, dtype=own.dtype), (width, M, M))
+        maps.append(filled.at[:, :size, :size].set(own))
+    return jnp.concatenate(maps)
 
 
 def kl_unwhitened(mean: Float[Array, "Q M"], root: Float[Array, "Q M M"], prior: AbstractOperator) -> Float[Array, ""]:

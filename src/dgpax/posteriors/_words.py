@@ -7,15 +7,19 @@ from functools import partial
 
 from ..errors import UnknownNameError
 from ._base import AbstractPosterior, Layers
+from ._chain import Chain
 from ._coupled import Coupled
 from ._latents import AbstractLatents
 from ._mean_field import MeanField
+from ._points_as_locations import PointsAsLocations
 
 POSTERIORS: dict[str, Callable[..., AbstractPosterior]] = {
     "mean-field": MeanField.at_prior,
     "layer-wise": partial(Coupled.at_prior, structure="layer-wise"),
     "stripes-and-arrow": partial(Coupled.at_prior, structure="stripes-and-arrow"),
     "fully-coupled": partial(Coupled.at_prior, structure="fully-coupled"),
+    "chain": Chain.at_prior,
+    "points-as-locations": PointsAsLocations.at_prior,
 }
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import equinox as eqx
+import jax.numpy as jnp
 import jax.random as jr
 
-from ..distributions import Gaussian, Mixture
+from ..distributions import AbstractJointGaussian, Gaussian, GaussianOverInputs, Mixture
 from ..errors import InputError
 from ..inference import Fit
 from ..layers import AppendInputs, GPLayer, LatentVariables
 from ..model import DeepGP
-from ..posteriors import AbstractPosterior
+from ..posteriors import AbstractCarry, AbstractPosterior
 from ..propagate import beside, draw_noise, layer_inputs, layer_marginal, layer_outputs
 from ..typing import Array, Float, RandomKey
 from ._predict import model_inputs
+
+SMALLEST_SPREAD = 1e-9
 
 
 def predict_layers(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> tuple[Gaussian | Mixture, ...]:
@@ -29,6 +32,7 @@ def predict_layers(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> 
 def _outputs(
     model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"], key: RandomKey, num_samples: int
 ) -> list[Gaussian]:
+    posterior = posterior.tractable(jr.fold_in(key, len(model.layers)), (num_samples,))
     carry, noise = posterior.begin(model.layers), draw_noise(model.layers, key, num_samples, x.shape[0], x.dtype)
     given = layer_inputs(model.layers, posterior, x, carry, noise)
     return [
@@ -61,7 +65,35 @@ def _joint_draws(
         if isinstance(layer, AppendInputs):
             f = beside(f, x)
         else:
-            joint = layer_outputs(index, layer, posterior, f, carry).over_dependent()
-            draws = joint.sample(jr.fold_in(key_rows, index), num_samples if joint.mean.ndim == 2 else 1)
-            f = draws if joint.mean.ndim == 2 else draws[0]
+            f = draw_rows(index, layer, posterior, f, carry, jr.fold_in(key_rows, index), num_samples)
     return f
+
+
+def draw_rows(
+    index: int,
+    layer: GPLayer,
+    posterior: AbstractPosterior,
+    x: Float[Array, "*s N D"],
+    carry: AbstractCarry,
+    key: RandomKey,
+    num_draws: int,
+) -> Float[Array, "S N P"]:
+    """Draws of a layer at all rows together, one for every draw that the rows have if they do.
+
+    Where inducing points leave next to nothing open, rounding makes the covariance indefinite: the prior's variance
+    times SMALLEST_SPREAD (or ten units of rounding) is added, a standard deviation of 3e-5 of the prior's.
+    """
+    joint, processes = layer_outputs(index, layer, posterior, x, carry).over_dependent(), layer.processes()
+    prior = jnp.mean(processes.kernel.diag(processes.rows(x)[..., None, :, :]))
+    floor = prior * max(SMALLEST_SPREAD, 10.0 * float(jnp.finfo(joint.mean.dtype).eps))
+    joint = eqx.tree_at(lambda q: q.covariance, joint, joint.covariance + floor * _identity(joint))
+    drawn = joint.sample(key, num_draws if joint.mean.ndim == 2 else 1)
+    return drawn if joint.mean.ndim == 2 else drawn[0]
+
+
+def _identity(joint: AbstractJointGaussian) -> Float[Array, "..."]:
+    """I in the shape of the covariance: over the rows, or over rows and outputs."""
+    N, P = joint.mean.shape[-2:]
+    if isinstance(joint, GaussianOverInputs):
+        return jnp.eye(N, dtype=joint.mean.dtype)
+    return jnp.eye(N * P, dtype=joint.mean.dtype).reshape(N, P, N, P)

@@ -25,6 +25,7 @@ from ..propagate import draw_noise, layer_over_inputs, propagate
 from ..typing import Array, Float, RandomKey
 
 CHUNK_ROWS = 10_000
+KEY_OF_DRAWS = 2**31
 MAX_JOINT_BYTES = 4 * 2**30
 
 
@@ -40,8 +41,7 @@ def predict(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> Abstrac
             f"predict() gives Gaussians and mixtures of them, for GaussianNoise; the model has "
             f"{type(likelihood).__name__}. Use predict_moments, log_density or class_probabilities."
         )
-    q = latent(fitted, x, num_samples, seed)
-    y = Gaussian(likelihood.predictive_mean(q), likelihood.predictive_variance(q))
+    y = _observed(latent(fitted, x, num_samples, seed), likelihood)
     return fitted.model.to_raw_units(_mixture(y))
 
 
@@ -84,13 +84,13 @@ def latent(fitted: Fit, x, num_samples: int, seed: int) -> Gaussian:
     elif len(fitted.model.layers) == 1:
         num_samples = 1
     rows = max(1, CHUNK_ROWS // num_samples)
-    carry = _begin(fitted.model, fitted.posterior)
-    result = _marginal(fitted.model, fitted.posterior, carry, inputs[:rows], jr.key(seed), num_samples)
+    posterior, carry = _begin(fitted.model, fitted.posterior, jr.fold_in(jr.key(seed), KEY_OF_DRAWS), num_samples)
+    result = _marginal(fitted.model, posterior, carry, inputs[:rows], jr.key(seed), num_samples)
     if inputs.shape[0] > rows:
         result = _fill(_room_for(result, inputs.shape[0]), result, jnp.asarray(0))
     for index, start in enumerate(range(rows, inputs.shape[0], rows), 1):
         key = jr.fold_in(jr.key(seed), index)
-        part = _marginal(fitted.model, fitted.posterior, carry, inputs[start : start + rows], key, num_samples)
+        part = _marginal(fitted.model, posterior, carry, inputs[start : start + rows], key, num_samples)
         result = _fill(result, part, jnp.asarray(start))
     return result
 
@@ -105,9 +105,19 @@ def _fill(result: Gaussian, part: Gaussian, start) -> Gaussian:
     return jax.tree.map(lambda a, b: lax.dynamic_update_slice_in_dim(a, b, start, axis=a.ndim - 2), result, part)
 
 
+@partial(jax.jit, donate_argnums=0)
+def _observed(q: Gaussian, likelihood: GaussianNoise) -> Gaussian:
+    """Of y instead of f, in the same memory."""
+    return Gaussian(likelihood.predictive_mean(q), likelihood.predictive_variance(q))
+
+
 @eqx.filter_jit
-def _begin(model: DeepGP, posterior: AbstractPosterior) -> AbstractCarry:
-    return posterior.begin(model.layers)
+def _begin(
+    model: DeepGP, posterior: AbstractPosterior, key: RandomKey, num_samples: int
+) -> tuple[AbstractPosterior, AbstractCarry]:
+    """What all chunks of rows share."""
+    posterior = posterior.tractable(key, (num_samples,))
+    return posterior, posterior.begin(model.layers)
 
 
 @eqx.filter_jit

@@ -75,5 +75,6 @@ def _closed_form(model: DeepGP, posterior: AbstractPosterior, x: Gaussian) -> Ga
 
 @eqx.filter_jit
 def _sampled(model: DeepGP, posterior: AbstractPosterior, x: Gaussian, key: RandomKey, num_samples: int) -> Gaussian:
+    posterior = posterior.tractable(jr.fold_in(key, len(model.layers)), (num_samples,))
     carry = posterior.begin(model.layers)
     return sampled_marginal(model.layers, posterior, x, carry, key=key, num_samples=num_samples)

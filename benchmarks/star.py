@@ -1,0 +1,246 @@
+"""Posteriors coupled across layers against the mean field: `python -m benchmarks.star --part cost`.
+
+Parts: `cost` (time of a step), `growth` (in layers, inducing points and width), `bounds` (on concrete, after
+convergence), `convergence` (natural gradients against Adam).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import optax
+
+import dgpax
+from dgpax.inference import AbstractEngine, AbstractStopping, Gradient, NaturalGradient, Variational
+from dgpax.objectives import elbo
+
+from ._record import RESULTS, Record, command_line, write
+from ._tables import Column, Table
+
+TITLE = "Posteriors coupled across layers"
+INTRODUCTION = """\
+The model of STAR's appendix (`dgpax.star`): layers of width 5, 5 and 1, 128 inducing points each, 5 samples. A step is
+one of Adam on the ELBO with all its parameters, in the loop of `fit`; times are medians over runs of 10 steps, without
+the first. The mean field is `dgpax.posteriors.MeanField`, whose products skip the zero half of triangular factors and
+which computes the first layer once for all samples, as the coupled families do. Bounds are averages over 1,000 samples
+after training by natural gradients, on standardised targets."""
+FAMILIES = ("mean-field", "stripes-and-arrow", "fully-coupled")
+_PAPER = "Lindinger et al. 2020"
+TABLES = (
+    Table(
+        title="Time of a step, 512 rows",
+        kind="cost",
+        names=("posterior", "engine", "device"),
+        columns=(
+            Column("milliseconds", "median, ms", ".2f"),
+            Column("ratio", "over the mean field", ".2f"),
+            Column("blocks", "blocks of R", ".0f"),
+        ),
+    ),
+    Table(
+        title="Growth of a step",
+        kind="growth",
+        names=("posterior", "what", "size"),
+        columns=(Column("milliseconds", "median, ms", ".2f"),),
+    ),
+    Table(
+        title="Bounds on concrete (M = 128, widths 5-5-1, all rows)",
+        kind="bound",
+        names=("dataset", "posterior", "by"),
+        columns=(Column("bound", "ELBO", ".1f"), Column("steps", "steps", ".0f")),
+        published=(
+            {"dataset": "concrete", "posterior": "mean-field", "by": _PAPER, "bound": "-414"},
+            {"dataset": "concrete", "posterior": "fully-coupled", "by": _PAPER, "bound": "-359"},
+        ),
+    ),
+    Table(
+        title="Stripes and arrow: natural gradients against Adam (0.005)",
+        kind="convergence",
+        names=("dataset", "by"),
+        columns=(
+            Column("bound", "ELBO, last 100 steps", ".1f"),
+            Column("steps", "steps", ".0f"),
+            Column("rejected_steps", "rejected", ".0f"),
+        ),
+    ),
+)
+
+
+class Clock(AbstractStopping):
+    """Stops nothing; writes down when it is asked, which is after every compiled call."""
+
+    def __init__(self):
+        self.readings: list[float] = []
+
+    def score(self, step, target):
+        self.readings.append(time.perf_counter())
+        return None
+
+    def done(self):
+        return False
+
+
+def step_time(model: dgpax.DeepGP, data: dgpax.Dataset, posterior: str, engine: str, *, runs: int, steps: int) -> float:
+    """Median milliseconds of a step."""
+    clock = Clock()
+    dgpax.fit(
+        model,
+        data,
+        Variational(posterior, 5),
+        engine=make_engine(engine, runs * steps, steps),
+        stopping=clock,
+        progress=False,
+    )
+    return float(1e3 * np.median(np.diff(clock.readings)) / steps)
+
+
+def make_engine(name: str, max_steps: int, steps_per_call: int, batch_size: int | None = None) -> AbstractEngine:
+    """The paper's Adam, or natural gradients as they come."""
+    if name == "natural":
+        return NaturalGradient(max_steps=max_steps, steps_per_call=steps_per_call, batch_size=batch_size)
+    rate = optax.adam(0.005)
+    return Gradient(optimiser=rate, max_steps=max_steps, steps_per_call=steps_per_call, batch_size=batch_size)
+
+
+def _random(num_rows: int, num_columns: int = 5) -> dgpax.Dataset:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(num_rows, num_columns))
+    return dgpax.dataset(x, np.sin(x.sum(axis=1, keepdims=True)) + 0.1 * rng.normal(size=(num_rows, 1)))
+
+
+def cost(quick: bool) -> list[Record]:
+    data = _random(60 if quick else 512)
+    model = dgpax.star(data, 3, 10 if quick else 128)
+    records: list[Record] = []
+    for engine in ("adam", "natural"):
+        base = None
+        for posterior in FAMILIES:
+            milliseconds = step_time(model, data, posterior, engine, runs=4 if quick else 8, steps=2 if quick else 10)
+            base = milliseconds if base is None else base
+            print(f"{posterior}, {engine}: {milliseconds:.2f} ms, {milliseconds / base:.2f}", flush=True)
+            labels: Record = {"kind": "cost", "posterior": posterior, "engine": engine, "device": jax.default_backend()}
+            blocks = dict(zip(FAMILIES, (11, 26, 66), strict=True))[posterior]
+            records.append(labels | {"milliseconds": milliseconds, "ratio": milliseconds / base, "blocks": blocks})
+    return records
+
+
+def growth(quick: bool) -> list[Record]:
+    sizes = {"layers": (2, 3, 4), "inducing": (32, 64, 128), "width": (2, 4, 8)}
+    usual = {"layers": 3, "inducing": 64, "width": 5}
+    if quick:
+        sizes, usual = {"layers": (2, 3)}, {"layers": 2, "inducing": 10, "width": 2}
+    data, records = _random(60 if quick else 512), []
+    for posterior in FAMILIES:
+        for what, values in sizes.items():
+            for size in values:
+                chosen = usual | {what: size}
+                model = dgpax.star(data, chosen["layers"], chosen["inducing"], width=chosen["width"])
+                milliseconds = step_time(model, data, posterior, "adam", runs=4, steps=2 if quick else 10)
+                print(f"{posterior}, {what} {size}: {milliseconds:.2f} ms", flush=True)
+                records.append(
+                    {"kind": "growth", "posterior": posterior, "what": what, "size": size, "milliseconds": milliseconds}
+                )
+    return records
+
+
+def bounds(quick: bool) -> list[Record]:
+    """Natural gradients, 5 seeds at once."""
+    seeds, steps = (2, 4) if quick else (5, 2_000)
+    named, records = dgpax.load("concrete"), []
+    data = dgpax.dataset(named.x, named.y)
+    model = dgpax.star(data, 3, 10 if quick else 128)
+    for posterior in FAMILIES:
+        engine = NaturalGradient(max_steps=steps, steps_per_call=min(steps, 250))
+        started = time.perf_counter()
+        method, copies = Variational(posterior, 5), [data] * seeds
+        fits = dgpax.fit_many([model] * seeds, copies, method, engine=engine, seeds=range(seeds), progress=False)
+        for seed, fitted in enumerate(fits):
+            bound = _bound(fitted, data, 10 if quick else 1_000)
+            records.append(
+                {"kind": "bound", "dataset": "concrete", "posterior": posterior, "by": "dgpax, natural gradients"}
+                | {"bound": bound, "steps": steps, "seed": seed, "rejected_steps": fitted.report.rejected_steps}
+            )
+        values = [float(record["bound"] or np.nan) for record in records if record["posterior"] == posterior]
+        print(f"{posterior}: {np.mean(values):.1f} {values} in {time.perf_counter() - started:.0f} s", flush=True)
+    return records
+
+
+def _bound(fitted: dgpax.Fit, data: dgpax.Dataset, num_samples: int) -> float:
+    """The ELBO, averaged over samples, in runs of ten."""
+    scaled = fitted.model.to_model_units(data)
+    run = jax.jit(lambda key: elbo(fitted.model, fitted.posterior, scaled, key=key, num_samples=10).total)
+    return float(jnp.mean(jnp.stack([run(jr.key(index)) for index in range(num_samples // 10)])))
+
+
+def convergence(quick: bool) -> list[Record]:
+    """Stripes and arrow by natural gradients (2,000 steps) and by Adam (10,000), 5 seeds; naval 10 seeds."""
+    datasets = {"concrete": 2} if quick else {"boston": 5, "concrete": 5, "energy": 5, "kin8nm": 5, "naval": 10}
+    steps = {"natural": 4, "adam": 6} if quick else {"natural": 2_000, "adam": 10_000}
+    records: list[Record] = []
+    for dataset, seeds in datasets.items():
+        data, _ = dgpax.load(dataset).split(0)
+        batch = 512 if data.num_rows > 512 else None
+        model = dgpax.star(data, 3, 10 if quick else 128)
+        for name, number in steps.items():
+            if dataset == "naval" and name == "adam":
+                continue
+            engine = make_engine(name, number, min(500, number), batch)
+            fits = dgpax.fit_many(
+                [model] * seeds,
+                [data] * seeds,
+                Variational("stripes-and-arrow", 5),
+                engine=engine,
+                seeds=range(seeds),
+                progress=False,
+            )
+            for seed, fitted in enumerate(fits):
+                records.append(
+                    {"kind": "convergence", "dataset": dataset, "by": name, "seed": seed, "steps": number}
+                    | {"bound": float(np.mean(fitted.report.history[-100:]))}
+                    | {"rejected_steps": fitted.report.rejected_steps}
+                )
+            print(dataset, name, [record["bound"] for record in records[-seeds:]], flush=True)
+    return records
+
+
+PARTS: dict[str, Callable[[bool], list[Record]]] = {
+    "cost": cost,
+    "growth": growth,
+    "bounds": bounds,
+    "convergence": convergence,
+}
+
+
+def main(arguments: Sequence[str]) -> Path:
+    """Run the parts, and record each of them in a file of its own."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.star", description=__doc__)
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=["cost"])
+    parser.add_argument("--quick", action="store_true", help="tiny, to try it out")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    chosen, path = parser.parse_args(arguments), RESULTS
+    for part in chosen.part:
+        started = time.perf_counter()
+        path = write(
+            "star",
+            PARTS[part](chosen.quick),
+            command=command_line("benchmarks.star", arguments),
+            precision="float64",
+            seeds=[0],
+            seconds=time.perf_counter() - started,
+            peers={},
+            folder=chosen.results,
+            part=f"{part}-{jax.default_backend()}",
+        )
+    return path
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

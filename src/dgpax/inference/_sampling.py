@@ -1,0 +1,69 @@
+"""Inference by draws of the inducing outputs of all layers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ..errors import InputError
+from ..layers import GPLayer
+from ..model import DeepGP
+from ..objectives import log_joint
+from ..parameters import AbstractParameter, Real
+from ..posteriors import Particles, process_widths
+from ._base import AbstractMethod, largest_kuu
+from ._sghmc import SGHMC, MarkovChain
+
+
+class ModelAndChain(NamedTuple):
+    """What sampling works on: the model, whose parameters are trained, and the chain of its inducing outputs."""
+
+    model: DeepGP
+    chain: MarkovChain
+
+
+class Sampling(AbstractMethod):
+    """Draws from p(v | y) over the whitened inducing outputs of all layers, by SGHMC; the posterior is the mixture of
+    `num_draws` of them. Kernel parameters, noise and inducing points are trained along with the chain's warm-up."""
+
+    num_draws: int = eqx.field(static=True, default=100)
+
+    def __check_init__(self):
+        if self.num_draws < 1:
+            raise InputError(f"Sampling(num_draws=...) must be at least 1; got {self.num_draws}.")
+
+    @property
+    def warm_up(self):
+        return ()
+
+    def target(self, model, data):
+        process_widths(model.layers)
+        current = tuple(_start(layer, data.x.dtype) if isinstance(layer, GPLayer) else None for layer in model.layers)
+        kept = tuple(None if v is None else Real(jnp.zeros((self.num_draws, *v.shape), data.x.dtype)) for v in current)
+        return ModelAndChain(model, MarkovChain(current, kept))
+
+    def prepare(self, target, data):
+        return data
+
+    def objective(self, target, data, key):
+        return log_joint(target.model, Particles(_values(target.chain.current)), data, key=key)
+
+    def finish(self, target, data):
+        return target.model, Particles(_values(target.chain.kept))
+
+    def largest_matrix(self, model, data):
+        return largest_kuu(model)
+
+    def default_engine(self):
+        return SGHMC(num_draws=self.num_draws)
+
+
+def _start(layer: GPLayer, dtype) -> Real:
+    shape = (layer.processes().num_blocks(layer.num_outputs), layer.own_inducing().num_inducing)
+    return Real(jnp.zeros(shape, dtype))
+
+
+def _values(parts: tuple[AbstractParameter | None, ...]):
+    return tuple(None if part is None else part.value for part in parts)

@@ -1,0 +1,95 @@
+"""Inducing outputs of a layer that depend on those of the layer before: a Gaussian Markov chain over layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from ..errors import InputError
+from ..layers import AppendInputs, GPLayer, LatentVariables
+from ..parameters import LowerTriangular, Real
+from ._base import AbstractPosterior, Layers
+from ._chain_gaussian import ChainGaussian
+from ._coupled import own_moments, process_widths, starting_roots
+from ._joint import JointCarry, draw_given_others, joint_given_others, marginal_given_others
+from ._latents import AbstractLatents
+from ._mean_field import in_their_places, latents_of, whitening_roots
+from ._particles import Particles
+
+
+class Chain(AbstractPosterior):
+    """A chain over the layers, marginalised analytically.
+
+    Given a row's values of all earlier layers, a layer's are Gaussian: a Kalman filter over v_1 → v_2 → … per row, and
+    Theorem 1 of STAR for the chain's covariance, which is how it is computed. (The recursion of [CU, eqs. 16-17]
+    forgets all but the last layer: it is exact for two layers only.) `widths` are the numbers of processes per layer,
+    0 where there are none.
+    """
+
+    outputs: ChainGaussian
+    others: tuple[AbstractLatents | None, ...]
+    widths: tuple[int, ...] = eqx.field(static=True)
+
+    @classmethod
+    def at_prior(cls, layers: Layers, inner_scale: float = 1e-5, latents: Sequence[AbstractLatents] = ()) -> Chain:
+        """Mean 0, covariance I scaled down in inner layers as for `MeanField`, no layer depends on another yet."""
+        for index, layer in enumerate(layers):
+            if not isinstance(layer, GPLayer | AppendInputs | LatentVariables):
+                raise InputError(
+                    f"A chain runs over the inducing outputs of GP layers; layer {index} is {type(layer).__name__}."
+                )
+        widths = process_widths(layers)
+        own = tuple(filter(None, widths))
+        roots = starting_roots(layers, widths, inner_scale)
+        num_blocks = sum(a * b for a, b in pairwise(own))
+        outputs = ChainGaussian(
+            Real(jnp.zeros(roots.shape[:2])),
+            LowerTriangular(roots),
+            Real(jnp.zeros((num_blocks, *roots.shape[1:]))),
+            own,
+        )
+        return cls(outputs, in_their_places(layers, latents), widths)
+
+    def begin(self, layers):
+        starts = tuple(int(start) for start in np.cumsum([0, *self.widths]))
+        pattern, covariance = self.outputs.covariance()
+        return JointCarry(whitening_roots(layers), self.outputs.mean.value, covariance, pattern, starts)
+
+    def inducing(self, index, layer):
+        return layer.own_inducing()
+
+    def marginal(self, index, projection, carry):
+        return marginal_given_others(index, projection, carry)
+
+    def jointly(self, index, projection, carry):
+        return joint_given_others(index, projection, carry)
+
+    def draw(self, index, projection, noise, carry):
+        return draw_given_others(index, projection, noise, carry)
+
+    def moments(self, index, A, carry):
+        return own_moments(index, A, carry)
+
+    def tractable(self, key, shape):
+        return self
+
+    def layerwise(self, key, shape):
+        q = self.outputs
+        noise = jr.normal(key, (*q.mean.shape, int(np.prod(shape))), q.mean.dtype)
+        v = jnp.moveaxis(q.mean.value[..., None] + q.apply(noise), -1, 0)
+        return Particles.of_processes(v.reshape(*shape, *v.shape[1:]), self.widths, self.others)
+
+    def latents(self, index, batch):
+        return latents_of(self.others, index, batch)
+
+    def kl(self, layers, carry):
+        """½ (tr S + |m|² − M) − Σ log |C_ii|, against N(0, I)."""
+        q = self.outputs
+        trace = sum((jnp.einsum("iiaa->", S) for S in q.own_covariances()), jnp.zeros((), q.mean.dtype))
+        log_diagonal = jnp.log(jnp.abs(jnp.diagonal(q.root.value, axis1=-2, axis2=-1)))
+        return 0.5 * (trace + jnp.sum(q.mean.value**2) - q.mean.value.size) - jnp.sum(log_diagonal)

@@ -1,0 +1,37 @@
+"""STRIDE: deep GPs with sampled hidden layers and greedily chosen inducing points.
+
+`fit_stride` trains. An architecture (`Composition`, `Convolution`, `Injective`) says what a layer does with the one
+below, a hidden method (`Standard`, `CrossApproximation`, `FullySparse`) how hidden layers are sampled, and a sampler
+(`PCN`, `EllipticalSlice`) how the chains move.
+"""
+
+from ._architectures import AbstractArchitecture as AbstractArchitecture
+from ._architectures import Composition as Composition
+from ._architectures import Convolution as Convolution
+from ._architectures import Injective as Injective
+from ._architectures import SquaredClip as SquaredClip
+from ._bound import collapsed_bound as collapsed_bound
+from ._bound import factorise as factorise
+from ._covariance import LocallyScaled as LocallyScaled
+from ._covariance import Stationary as Stationary
+from ._cross_approximation import CrossApproximation as CrossApproximation
+from ._diagnostics import effective_sample_size as effective_sample_size
+from ._diagnostics import split_r_hat as split_r_hat
+from ._fit import fit_stride as fit_stride
+from ._fit import resume as resume
+from ._fully_sparse import FullySparse as FullySparse
+from ._gains import addition_gains as addition_gains
+from ._gains import removal_gains as removal_gains
+from ._hidden import AbstractHiddenMethod as AbstractHiddenMethod
+from ._hidden import Standard as Standard
+from ._predict import StrideFit as StrideFit
+from ._report import StrideReport as StrideReport
+from ._samplers import PCN as PCN
+from ._samplers import AbstractSampler as AbstractSampler
+from ._samplers import Chains as Chains
+from ._samplers import EllipticalSlice as EllipticalSlice
+from ._samplers import run_chains as run_chains
+from ._selection import exchange_rows as exchange_rows
+from ._selection import greedy_rows as greedy_rows
+from ._settings import Schedule as Schedule
+from ._warp import monotone_integral as monotone_integral

@@ -1,0 +1,129 @@
+"""Hyperparameters and the first inducing points: a sparse GP whose points are rows of the data."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from ..architectures import gp_regression, sparse_gp_regression
+from ..data import Dataset
+from ..errors import InputError
+from ..inducing import Points, distinct_rows
+from ..inference import Fit, fit
+from ..kernels import AbstractKernel, AbstractStationary
+from ..likelihoods import GaussianNoise
+from ..model import DeepGP
+from ..parameters import Real, fixed
+from ..typing import Array, Bool, Float, Int, Scalar
+from ._covariance import Stationary
+from ._selection import greedy_rows
+
+ROUNDS = 2
+"""Times that points are chosen and hyperparameters trained in turn."""
+LEAST_NOISE = 1e-6
+"""Of the variance of the targets: below it, F_V is lost in rounding."""
+
+
+class Initial(NamedTuple):
+    """A fitted one-layer GP, its inducing points as row numbers, and which rows may be inducing points."""
+
+    fitted: Fit
+    rows: Int[Array, " M"] | None
+    selectable: Bool[Array, " N"]
+
+    @property
+    def kernel(self) -> AbstractStationary:
+        return self.fitted.model.layers[0].kernel
+
+    @property
+    def noise_variance(self) -> Scalar:
+        """Never less than LEAST_NOISE: a limit that only data without noise reach."""
+        return jnp.maximum(_noise_variance(self.fitted.model), LEAST_NOISE)
+
+
+def initial_gp(
+    data: Dataset,
+    num_inducing: int | None,
+    num_candidates: int,
+    kernel: AbstractKernel | None,
+    noise_variance: float | None,
+    seed: int,
+) -> Initial:
+    """Kernel and noise by maximising F_V, or the evidence where there are no inducing points [section 4.2].
+
+    Points and hyperparameters are chosen in turn; of rows that coincide, only the first can be an inducing point.
+    """
+    selectable = _selectable(data, num_inducing)
+    _check(kernel, noise_variance)
+    if num_inducing is None:
+        model = _with_noise(gp_regression(data, kernel), data, noise_variance)
+        return Initial(fit(model, data, "exact", progress=False), None, selectable)
+    start = sparse_gp_regression(data, num_inducing, kernel, train_points=False, seed=seed)
+    fitted = fit(_with_noise(start, data, noise_variance), data, "sparse", progress=False)
+    x = start.to_model_units(data).x
+    for key in jr.split(jr.key(seed), ROUNDS):
+        rows = choose_rows(fitted, data, selectable, num_inducing, num_candidates, key)
+        fitted = fit(_with_points(fitted.model, x[rows]), data, "sparse", progress=False)
+    return Initial(fitted, rows, selectable)
+
+
+def choose_rows(
+    fitted: Fit, data: Dataset, selectable: Bool[Array, " N"], num_inducing: int, num_candidates: int, key
+) -> Int[Array, " M"]:
+    """Inducing points for a fitted one-layer GP."""
+    scaled = fitted.model.to_model_units(data)
+    return greedy_rows(
+        Stationary(fitted.model.layers[0].kernel),
+        scaled.x[None],
+        scaled.y,
+        _noise_variance(fitted.model),
+        selectable,
+        num_inducing=num_inducing,
+        num_candidates=num_candidates,
+        key=key,
+    )
+
+
+def _selectable(data: Dataset, num_inducing: int | None) -> Bool[Array, " N"]:
+    distinct = distinct_rows(data.x)
+    if num_inducing is not None and not 1 <= num_inducing <= len(distinct):
+        raise InputError(
+            f"num_inducing must lie between 1 and the number of distinct rows, {len(distinct)} of {data.num_rows}; "
+            f"got {num_inducing}. Ask for fewer, or for none at all with num_inducing=None."
+        )
+    selectable = np.zeros(data.num_rows, bool)
+    selectable[distinct] = True
+    return jnp.asarray(selectable)
+
+
+def _check(kernel: AbstractKernel | None, noise_variance: float | None) -> None:
+    if kernel is not None and not isinstance(kernel, AbstractStationary):
+        raise InputError(f"STRIDE's layers need a stationary kernel (RBF, Matern32, …); got {type(kernel).__name__}.")
+    if noise_variance is not None and not noise_variance > 0:
+        raise InputError(
+            f"The noise variance must be positive; got {noise_variance}. F_V divides by it: for data without noise "
+            f"give a small one, or None to have it estimated (at least {LEAST_NOISE:g} of the variance of the targets)."
+        )
+
+
+def _with_noise(model: DeepGP, data: Dataset, noise_variance: float | None) -> DeepGP:
+    """The model with this noise variance, in raw units, fixed; None leaves it to be trained."""
+    if noise_variance is None:
+        return model
+    scale = jnp.ones(()) if model.scaling is None else jnp.mean(model.scaling.y_scale)
+    noise = fixed(jnp.asarray(noise_variance / scale**2, data.x.dtype))
+    return eqx.tree_at(lambda m: m.likelihood, model, GaussianNoise(noise))
+
+
+def _noise_variance(model: DeepGP) -> Scalar:
+    likelihood = model.likelihood
+    assert isinstance(likelihood, GaussianNoise)  # noqa: S101
+    return likelihood.noise_variance.value
+
+
+def _with_points(model: DeepGP, locations: Float[Array, "M D"]) -> DeepGP:
+    return eqx.tree_at(lambda m: m.layers[0].inducing, model, Points(Real(locations, trainable=False)))

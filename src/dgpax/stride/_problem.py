@@ -1,0 +1,80 @@
+"""The posterior of the hidden layers: prior, data, and how either is approximated."""
+
+from __future__ import annotations
+
+import equinox as eqx
+from jax import lax
+
+from ..data import Dataset
+from ..kernels import AbstractStationary
+from ..typing import Array, Float, Scalar
+from ._architectures import AbstractArchitecture
+from ._covariance import Stationary
+from ._hidden import AbstractHidden, AbstractHiddenMethod, Prior, Selected, Whitened
+from ._top import AbstractTop, TopPosterior
+
+ENTRIES_AT_ONCE = 500_000
+"""Covariances K_nm of particles that are worked on together: 4 MB in float64, about what a cache holds."""
+
+
+class Posterior(eqx.Module):
+    """p(hidden layers | y) up to a constant, on whitened variables."""
+
+    prior: Prior
+    hidden: AbstractHidden
+    top: AbstractTop
+    y: Float[Array, "N P"]
+    noise_variance: Scalar
+
+    def features(self, whitened: Whitened) -> Float[Array, "N E"]:
+        """Features of the top layer at the rows, for one particle."""
+        return self.prior.features(self.hidden.values(self.prior, whitened)[-1])
+
+    def log_likelihood(self, whitened: Whitened) -> Scalar:
+        """log p(y | hidden layers) of one particle, the top layer integrated out."""
+        return self.top.log_likelihood(self.prior.top, self.features(whitened), self.y, self.noise_variance)
+
+    def condition(self, whitened: Whitened) -> TopPosterior:
+        """The top layer given the hidden layers of one particle."""
+        return self.top.condition(self.prior.top, self.features(whitened), self.y, self.noise_variance)
+
+    def each(self, function, particles, at_once: int):
+        """A function of every particle, some at a time."""
+        return lax.map(function, particles, batch_size=at_once)
+
+
+def deep_prior(architecture: AbstractArchitecture, x: Float[Array, "N D"], kernel: AbstractStationary):
+    """The prior, and the values of all hidden layers at which its top layer is a GP with this kernel on x."""
+    start = architecture.start(x, kernel)
+    middle = (architecture.covariance(start.middle),) * (architecture.num_hidden - 1)
+    prior = Prior(architecture, Stationary(start.bottom), (*middle, architecture.covariance(start.top)), x)
+    return prior, (start.values,) * architecture.num_hidden
+
+
+@eqx.filter_jit
+def start_posterior(
+    architecture: AbstractArchitecture,
+    method: AbstractHiddenMethod,
+    top: AbstractTop,
+    data: Dataset,
+    kernel: AbstractStationary,
+    noise_variance: Scalar,
+) -> tuple[Posterior, Whitened]:
+    """The posterior, and the whitened variables at which the top layer is stationary with this kernel."""
+    prior, values = deep_prior(architecture, data.x, kernel)
+    hidden = method.build(prior, Selected(top.inducing, prior.features(values[-1])[None]))
+    return Posterior(prior, hidden, top, data.y, noise_variance), hidden.whiten(prior, values)
+
+
+def suitable_particles_at_once(num_particles: int, num_rows: int, num_columns: int) -> int:
+    """As many particles as have covariances that fit into the cache together; at least 1."""
+    return min(num_particles, max(1, ENTRIES_AT_ONCE // (num_rows * num_columns)))
+
+
+def largest_divisor(number: int, limit: int) -> int:
+    """Of a number, at most the limit.
+
+    So many particles at a time leave no remainder, whose loop XLA would run beside the other one: on CPUs the two can
+    wait for each other's threads forever.
+    """
+    return max(divisor for divisor in range(1, min(number, limit) + 1) if number % divisor == 0)

@@ -1,0 +1,207 @@
+"""The whole of STRIDE on small data."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from reference import stride as reference
+
+import dgpax
+from dgpax import metrics
+from dgpax.errors import InputError
+from dgpax.kernels import RBF, Linear, Matern32
+from dgpax.stride import (
+    Composition,
+    Convolution,
+    CrossApproximation,
+    EllipticalSlice,
+    FullySparse,
+    Injective,
+    Schedule,
+    Standard,
+    fit_stride,
+    resume,
+)
+
+N, M, S = 40, 8, 4
+SHORT = Schedule(num_iterations=2, num_steps=6, num_exchanges=2, num_candidates=10, warm_up=1)
+KERNEL = Matern32(1.0, 1.0)
+
+
+def step_data(seed=0, units=1000.0, offset=5e4):
+    rng = np.random.default_rng(seed)
+    x = np.linspace(0, 1, N)[:, None]
+    y = np.sin(6 * x) + np.where(x > 0.6, 2.0, 0.0) + 0.05 * rng.normal(size=(N, 1))
+    return dgpax.dataset(100 * x, offset + units * y)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return step_data()
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    return fit_stride(data, Injective(1), M, num_particles=S, schedule=SHORT, kernel=KERNEL)
+
+
+def test_prediction_is_a_mixture_in_raw_units(data, fitted):
+    prediction = fitted.predict(data.x)
+    assert prediction.mean.shape == (N, 1)
+    assert prediction.base.components.mean.shape == (S, N, 1)
+    assert float(metrics.smse(data.y, prediction)) < 0.4
+    assert np.isfinite(float(metrics.nlpd(data.y, prediction)))
+    assert np.isfinite(float(metrics.mnll_stride(data.y, prediction.mean, fitted.noise_variance)))
+    latent = fitted.predict_latent(data.x)
+    assert_allclose(prediction.variance - latent.variance, float(fitted.noise_variance[0]), rtol=1e-6)
+
+
+def test_the_mixture_is_made_of_sparse_gps(data, fitted):
+    """One particle's component, from the definitions of section 2.3."""
+    posterior = fitted.posterior
+    whitened = jax.tree.map(lambda leaf: leaf[2], fitted.chains.position)
+    features = np.asarray(posterior.features(whitened))
+    K = np.asarray(posterior.prior.top(features, features))
+    rows, noise = np.asarray(fitted.inducing_rows), float(posterior.noise_variance)
+    expected = reference.sparse_prediction(K, K, K[0, 0], rows, np.asarray(posterior.y), noise)
+    components = fitted.predict_latent(data.x).base.components
+    assert_allclose(components.mean[2], expected[0], atol=1e-6)
+    assert_allclose(components.variance[2, :, 0], expected[1], atol=1e-6)
+    now = reference.log_likelihood(reference.low_rank(K, rows), np.asarray(posterior.y), noise)
+    assert_allclose(fitted.chains.log_likelihood[2], now, rtol=1e-8)
+
+
+def test_the_report(fitted):
+    report = fitted.report
+    assert report.iterations == 2
+    assert len(report.bound) == len(report.acceptance_rate) == len(report.exchanged) == 2
+    assert report.frozen
+    assert report.effective_sample_size > 0
+    assert "acceptance rate" in str(report)
+
+
+def test_inducing_points_are_distinct_rows(fitted):
+    assert len(set(np.asarray(fitted.inducing_rows).tolist())) == M
+
+
+def test_a_resumed_fit_is_the_same_fit(data):
+    first = fit_stride(
+        data, Injective(1), M, num_particles=S, schedule=dataclasses.replace(SHORT, num_iterations=1), kernel=KERNEL
+    )
+    together = fit_stride(data, Injective(1), M, num_particles=S, schedule=SHORT, kernel=KERNEL)
+    resumed = resume(first, data, 1)
+    assert_array_equal(resumed.inducing_rows, together.inducing_rows)
+    assert_array_equal(resumed.chains.position[0], together.chains.position[0])
+    assert resumed.report.iterations == 2
+    assert len(resumed.report.bound) == 2
+
+
+CASES = [
+    (Composition(2), CrossApproximation(10), M),
+    (Convolution(1), FullySparse(), M),
+    (Composition(1, width=3), Standard(), None),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("architecture", "hidden", "num_inducing"), CASES, ids=str)
+def test_every_combination_runs(architecture, hidden, num_inducing):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, size=(N, 2))
+    y = np.stack([np.sin(3 * x[:, 0]), x[:, 0] * x[:, 1]], axis=1) + 0.05 * rng.normal(size=(N, 2))
+    data = dgpax.dataset(x, y)
+    fitted = fit_stride(data, architecture, num_inducing, hidden=hidden, num_particles=S, schedule=SHORT)
+    prediction = fitted.predict(x)
+    assert prediction.mean.shape == (N, 2)
+    assert float(metrics.smse(y, prediction)) < 0.8
+    if isinstance(hidden, CrossApproximation):
+        assert 0 <= fitted.report.hidden_error < 1
+
+
+@pytest.mark.slow
+def test_elliptical_slice_behind_the_same_interface(data):
+    fitted = fit_stride(
+        data, Injective(1), M, sampler=EllipticalSlice(), num_particles=S, schedule=SHORT, kernel=KERNEL
+    )
+    assert fitted.report.acceptance_rate[-1] == 1.0
+    assert float(metrics.smse(data.y, fitted.predict(data.x))) < 0.4
+
+
+@pytest.mark.slow
+def test_deep_is_better_where_the_function_jumps():
+    """Figure 1, shorter: below half the error of the sparse GP with as many inducing points."""
+    x, new = np.linspace(0, 1, 200)[:, None], np.linspace(0, 1, 1000)[:, None]
+    noise = 0.02 * np.random.default_rng(0).normal(size=200)
+    data = dgpax.dataset(x, reference.jumps(x[:, 0]) + noise)
+    schedule = Schedule(num_iterations=5, num_steps=300, num_candidates=200)
+    fitted = fit_stride(
+        data, Injective(1), 20, num_particles=5, schedule=schedule, kernel=KERNEL, noise_variance=0.02**2
+    )
+    truth = reference.jumps(new[:, 0])[:, None]
+    deep = float(metrics.smse(truth, fitted.predict(new)))
+    shallow = float(metrics.smse(truth, dgpax.predict(fitted.initial.fitted, new)))
+    assert deep < 0.5 * shallow
+
+
+def tiny(rows=6):
+    x = np.arange(float(rows))[:, None]
+    return dgpax.dataset(x, np.sin(x))
+
+
+BAD = {
+    "more points than rows": (lambda: fit_stride(tiny(), Composition(), 7), "distinct rows"),
+    "no points": (lambda: fit_stride(tiny(), Composition(), 0), "between 1"),
+    "duplicates don't count": (
+        lambda: fit_stride(
+            dgpax.dataset(np.repeat([[1.0], [2.0], [3.0]], 4, axis=0), np.arange(12.0)), Composition(), 4
+        ),
+        "3 of 12",
+    ),
+    "injective in two dimensions": (
+        lambda: fit_stride(dgpax.dataset(np.ones((5, 2)), np.ones(5)), Injective(), 2),
+        "one input",
+    ),
+    "no noise": (lambda: fit_stride(tiny(), Composition(), 3, noise_variance=0.0), "must be positive"),
+    "a kernel that isn't stationary": (lambda: fit_stride(tiny(), Composition(), 3, kernel=Linear()), "stationary"),
+    "no particles": (lambda: fit_stride(tiny(), Composition(), 3, num_particles=0), "num_particles"),
+    "sparse layers without points": (
+        lambda: fit_stride(tiny(), Composition(), None, hidden=FullySparse(), num_particles=1),
+        "set num_inducing",
+    ),
+    "negative steps": (lambda: Schedule(num_steps=0), "at least 1"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input(name):
+    make, message = BAD[name]
+    with pytest.raises(InputError, match=message):
+        make()
+
+
+def test_resuming_on_other_data(fitted):
+    with pytest.raises(InputError, match="rows"):
+        resume(fitted, tiny(), 1)
+
+
+@pytest.mark.slow
+def test_duplicate_rows_are_no_obstacle():
+    x = np.repeat(np.linspace(0, 1, 15), 2)[:, None]
+    data = dgpax.dataset(x, np.sin(5 * x) + 0.1 * np.random.default_rng(0).normal(size=x.shape))
+    fitted = fit_stride(data, Composition(), M, num_particles=2, schedule=SHORT, kernel=RBF(1.0, 1.0))
+    chosen = np.asarray(data.x)[np.asarray(fitted.inducing_rows), 0]
+    assert len(set(chosen.tolist())) == M
+    assert np.all(np.isfinite(fitted.predict(x).mean))
+
+
+@pytest.mark.slow
+def test_constant_targets():
+    data = dgpax.dataset(np.linspace(0, 1, 12)[:, None], np.full(12, 3.0))
+    fitted = fit_stride(data, Composition(), 3, num_particles=2, schedule=SHORT)
+    assert_allclose(fitted.predict(data.x).mean, 3.0, atol=1e-2)
+    assert jnp.all(jnp.isfinite(fitted.predict(data.x).variance))
