@@ -14,7 +14,7 @@ from rich.table import Table
 
 from . import __version__, architectures, data, metrics, plot
 from .errors import DgpaxError, DgpaxWarning
-from .inference import Fit, fit
+from .inference import Fit, Variational, fit
 from .model import DeepGP
 from .parameters import table
 from .prediction import predict
@@ -33,9 +33,12 @@ def fit_command(
     name: Annotated[str, typer.Argument(help="A named dataset; `dgpax datasets` lists them.")] = "energy",
     split: Annotated[int, typer.Option(help="Which of its standard splits to hold out.")] = 0,
     inference: Annotated[
-        str | None, typer.Option(help="exact, sparse for many rows, variational for several layers.")
+        str | None, typer.Option(help="exact, sparse for many rows, variational or sghmc for several layers.")
     ] = None,
     layers: Annotated[int, typer.Option(min=1, help="Layers; more than one make a deep GP.")] = 1,
+    posterior: Annotated[
+        str, typer.Option(help="Of variational inference: mean-field, stripes-and-arrow, fully-coupled, chain, …")
+    ] = "mean-field",
     num_inducing: Annotated[int, typer.Option(help="Inducing points, if inference isn't exact.")] = 100,
     output: Annotated[Path, typer.Option(help="Folder for the plot.")] = Path("dgpax-output"),
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
@@ -43,12 +46,13 @@ def fit_command(
     """Fit a Gaussian process, print its metrics on held-out rows, and plot them.
 
     Examples: dgpax fit · dgpax fit concrete --split 3 · dgpax fit energy --inference sparse --num-inducing 50 ·
-    dgpax fit energy --layers 2
+    dgpax fit energy --layers 2 · dgpax fit energy --layers 3 --posterior stripes-and-arrow
     """
     train, test = data.load(name).split(split)
     console.print(f"[bold]{name}[/], split {split}: {train.num_rows} rows to train, {test.num_rows} held out")
     inference = inference or ("exact" if layers == 1 else "variational")
-    fitted = fit(_model(train, inference, layers, num_inducing, seed), train, inference, seed=seed)
+    method = Variational(posterior) if inference == "variational" else inference
+    fitted = fit(_model(train, inference, layers, num_inducing, seed), train, method, seed=seed)
     prediction = predict(fitted, test.x)
     console.print(table(fitted.model))
     console.print(str(fitted.report))
@@ -76,7 +80,7 @@ def version() -> None:
 
 
 def _model(train: data.Dataset, inference: str, layers: int, num_inducing: int, seed: int) -> DeepGP:
-    if layers > 1 or inference == "variational":
+    if layers > 1 or inference in ("variational", "sghmc"):
         return architectures.deep_gp(train, layers, num_inducing, seed=seed)
     if inference == "sparse":
         return architectures.sparse_gp_regression(train, num_inducing, seed=seed)
