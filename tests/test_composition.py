@@ -95,6 +95,7 @@ def test_a_draw_is_one_function_wherever_it_is_looked_at(fitted):
     np.testing.assert_allclose(again.functions[1][0], again.outputs[1][0], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_collapse_is_said_in_words(fitted):
     layers = fitted.model.layers
     dense = eqx.tree_at(lambda m: m.layers[0].inducing, fitted.model, Points(np.linspace(-1.2, 1.2, 14)[:, None]))

@@ -255,7 +255,7 @@ def test_draws_of_an_inner_image_have_its_mean_and_the_covariance_of_its_inducin
     drawn = eqx.filter_jit(
         lambda noise: layer_outputs(0, layer, posterior, jnp.asarray(x), posterior.begin((layer,))).draw(noise)
     )
-    draws = np.asarray(drawn(noise))[:, 0]
+    draws = np.asarray(drawn(noise)[0])[:, 0]
     mean, _ = _by_loops(layer, posterior, x)
     mean = mean.reshape(-1) + np.asarray(layer.mean(jnp.asarray(x)))[0]
     covariance = _covariance_of_draws(layer, posterior, x)

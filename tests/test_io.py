@@ -506,6 +506,7 @@ print(hashlib.sha256(np.asarray(predicted.mean).tobytes() + np.asarray(predicted
 """
 
 
+@pytest.mark.slow
 def test_another_process_predicts_the_same(fitted, path):
     child = subprocess.run([sys.executable, "-c", CHILD, str(path)], capture_output=True, text=True, check=True)
     mean, variance = predictions(fitted)

@@ -20,7 +20,11 @@ def _data(seed: int, rows: int = 30):
 
 
 @pytest.mark.parametrize(
-    "engine", [NaturalGradient(max_steps=7, steps_per_call=5), Gradient(max_steps=7, batch_size=8)]
+    "engine",
+    [
+        NaturalGradient(max_steps=7, steps_per_call=5),
+        pytest.param(Gradient(max_steps=7, batch_size=8), marks=pytest.mark.slow),
+    ],
 )
 def test_together_is_alone(engine):
     datasets = [_data(seed) for seed in range(3)]

@@ -300,6 +300,7 @@ def test_particles_at_one_place_are_a_mean_field_without_spread():
     np.testing.assert_allclose(ours.variance, wanted.variance, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_many_samples_differentiate_under_jit_and_vmap():
     model, data = _model((2, 2, 1)), _data(1)
     posteriors = [_posterior(model, "stripes-and-arrow", seed) for seed in range(2)]

@@ -109,6 +109,7 @@ def test_a_step_size_that_diverges_keeps_nothing_that_is_not_finite():
         assert all(bool(np.all(np.isfinite(leaf))) for leaf in jax.tree.leaves(fitted.posterior))
 
 
+@pytest.mark.slow
 def test_deep_models_are_sampled_and_their_parameters_trained():
     rng = np.random.default_rng(1)
     x = rng.uniform(-2, 2, (40, 1))
