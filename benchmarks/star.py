@@ -19,10 +19,11 @@ import numpy as np
 import optax
 
 import dgpax
-from dgpax.inference import AbstractEngine, AbstractStopping, Gradient, NaturalGradient, Variational
+from dgpax.inference import AbstractEngine, Gradient, NaturalGradient, Variational
 from dgpax.objectives import elbo
 
 from ._record import RESULTS, Record, command_line, write
+from ._steps_dgpax import Clock
 from ._tables import Column, Table
 
 TITLE = "Posteriors coupled across layers"
@@ -72,20 +73,6 @@ TABLES = (
         ),
     ),
 )
-
-
-class Clock(AbstractStopping):
-    """Stops nothing; writes down when it is asked, which is after every compiled call."""
-
-    def __init__(self):
-        self.readings: list[float] = []
-
-    def score(self, step, target):
-        self.readings.append(time.perf_counter())
-        return None
-
-    def done(self):
-        return False
 
 
 def step_time(model: dgpax.DeepGP, data: dgpax.Dataset, posterior: str, engine: str, *, runs: int, steps: int) -> float:

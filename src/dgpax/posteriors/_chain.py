@@ -7,22 +7,21 @@ from itertools import pairwise
 
 import equinox as eqx
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from ..errors import InputError
 from ..layers import AppendInputs, GPLayer, LatentVariables
 from ..parameters import LowerTriangular, Real
-from ._base import AbstractPosterior, Layers
+from ._base import Layers
 from ._chain_gaussian import ChainGaussian
-from ._coupled import own_moments, process_widths, starting_roots
-from ._joint import JointCarry, draw_given_others, joint_given_others, marginal_given_others
+from ._coupled import process_widths, starting_roots
+from ._joint import JointCarry
+from ._joint_family import AbstractWhitenedJoint
 from ._latents import AbstractLatents
-from ._mean_field import in_their_places, latents_of, whitening_roots
-from ._particles import Particles
+from ._mean_field import in_their_places, whitening_roots
 
 
-class Chain(AbstractPosterior):
+class Chain(AbstractWhitenedJoint):
     """A chain over the layers, marginalised analytically.
 
     Given a row's values of all earlier layers, a layer's are Gaussian: a Kalman filter over v_1 → v_2 → … per row, and
@@ -59,33 +58,6 @@ class Chain(AbstractPosterior):
         starts = tuple(int(start) for start in np.cumsum([0, *self.widths]))
         pattern, covariance = self.outputs.covariance()
         return JointCarry(whitening_roots(layers), self.outputs.mean.value, covariance, pattern, starts)
-
-    def inducing(self, index, layer):
-        return layer.own_inducing()
-
-    def marginal(self, index, projection, carry):
-        return marginal_given_others(index, projection, carry)
-
-    def jointly(self, index, projection, carry):
-        return joint_given_others(index, projection, carry)
-
-    def draw(self, index, projection, noise, carry):
-        return draw_given_others(index, projection, noise, carry)
-
-    def moments(self, index, A, carry):
-        return own_moments(index, A, carry)
-
-    def tractable(self, key, shape):
-        return self
-
-    def layerwise(self, key, shape):
-        q = self.outputs
-        noise = jr.normal(key, (*q.mean.shape, int(np.prod(shape))), q.mean.dtype)
-        v = jnp.moveaxis(q.mean.value[..., None] + q.apply(noise), -1, 0)
-        return Particles.of_processes(v.reshape(*shape, *v.shape[1:]), self.widths, self.others)
-
-    def latents(self, index, batch):
-        return latents_of(self.others, index, batch)
 
     def kl(self, layers, carry):
         """½ (tr S + |m|² − M) − Σ log |C_ii|, against N(0, I)."""

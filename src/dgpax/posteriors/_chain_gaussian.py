@@ -11,7 +11,8 @@ import numpy as np
 from ..linalg import BlockPattern, einsum, matmul, safe_cholesky, solve_lower, solve_lower_transposed
 from ..parameters import AbstractParameter, as_lower_triangular, as_real
 from ..typing import Array, Float
-from ._natural import LARGEST_MOVE, AbstractNatural, natural_step
+from ._joint_family import AbstractJointOutputs
+from ._natural import LARGEST_MOVE, natural_step
 
 
 class Link(NamedTuple):
@@ -21,7 +22,7 @@ class Link(NamedTuple):
     transition: Float[Array, "Q P M M"]
 
 
-class ChainGaussian(AbstractNatural):
+class ChainGaussian(AbstractJointOutputs):
     """q(v_1) Π_l q(v_l | v_{l−1}): v_l = m_l + B_l (v_{l−1} − m_{l−1}) + C_l ξ_l [CU, eq. 14].
 
     C (`root`) has a triangular block for every process; B (`transition`) a square one for every pair of a process and

@@ -6,25 +6,24 @@ from collections.abc import Sequence
 
 import equinox as eqx
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from ..covariances import PatchProcesses
 from ..errors import InputError
 from ..layers import GPLayer
-from ..linalg import BlockPattern, matmul, safe_cholesky
+from ..linalg import BlockPattern
 from ..parameters import AbstractParameter, LowerTriangular, Real, as_lower_triangular, as_real
 from ..typing import Array, Float
-from ._base import AbstractPosterior, Layers, Moments
-from ._joint import JointCarry, draw_given_others, joint_given_others, marginal_given_others, padded
+from ._base import Layers
+from ._joint import JointCarry
+from ._joint_family import AbstractJointOutputs, AbstractWhitenedJoint
 from ._latents import AbstractLatents
-from ._mean_field import in_their_places, latents_of, whitened_mean, whitening_roots
-from ._natural import AbstractNatural, natural_block_step
-from ._particles import Particles
+from ._mean_field import in_their_places, whitening_roots
+from ._natural import natural_block_step
 from ._patterns import block_pattern
 
 
-class CoupledGaussian(AbstractNatural):
+class CoupledGaussian(AbstractJointOutputs):
     """q(v) = N(mean, RRᵀ) over the processes of all layers; R has a triangular block on the diagonal for every
     process (`root`) and a square one for every coupled pair of the pattern (`coupling`).
 
@@ -42,6 +41,9 @@ class CoupledGaussian(AbstractNatural):
     def blocks(self) -> Float[Array, "K M M"]:
         """All blocks of R, in the order of the pattern."""
         return jnp.concatenate([self.root.value, self.coupling.value])
+
+    def apply(self, noise):
+        return self.pattern.apply(self.blocks(), noise)
 
     def natural_step(self, gradient, rate):
         """In the group of matrices of a closed pattern [design.md, section 6]."""
@@ -61,7 +63,7 @@ class CoupledGaussian(AbstractNatural):
         )
 
 
-class Coupled(AbstractPosterior):
+class Coupled(AbstractWhitenedJoint):
     """q(v) = N(m, RRᵀ) over all layers together, marginalised analytically [STAR, section 3].
 
     `structure` in `at_prior` is a word ("stripes-and-arrow", "fully-coupled", "layer-wise", "mean-field") or a boolean
@@ -97,33 +99,6 @@ class Coupled(AbstractPosterior):
         starts = tuple(int(start) for start in np.cumsum([0, *self.widths]))
         return JointCarry(whitening_roots(layers), q.mean.value, q.pattern.gram_of(q.blocks()), q.pattern.gram, starts)
 
-    def inducing(self, index, layer):
-        return layer.own_inducing()
-
-    def marginal(self, index, projection, carry):
-        return marginal_given_others(index, projection, carry)
-
-    def jointly(self, index, projection, carry):
-        return joint_given_others(index, projection, carry)
-
-    def draw(self, index, projection, noise, carry):
-        return draw_given_others(index, projection, noise, carry)
-
-    def moments(self, index, A, carry):
-        return own_moments(index, A, carry)
-
-    def tractable(self, key, shape):
-        return self
-
-    def layerwise(self, key, shape):
-        q, M = self.outputs, self.outputs.mean.shape[-1]
-        noise = jr.normal(key, (q.pattern.size, M, int(np.prod(shape))), q.mean.dtype)
-        v = jnp.moveaxis(q.mean.value[..., None] + q.pattern.apply(q.blocks(), noise), -1, 0)
-        return Particles.of_processes(v.reshape(*shape, *v.shape[1:]), self.widths, self.others)
-
-    def latents(self, index, batch):
-        return latents_of(self.others, index, batch)
-
     def kl(self, layers, carry):
         """½ (|R|² + |m|² − M − log|RRᵀ|), against N(0, I)."""
         q = self.outputs
@@ -154,11 +129,3 @@ def starting_roots(layers: Layers, widths: Sequence[int], inner_scale: float) ->
         for _ in range(width)
     ]
     return jnp.asarray(np.stack(roots))
-
-
-def own_moments(index: int, A: Float[Array, "*b Q N M"], carry: JointCarry) -> Moments:
-    """The moments of one layer's processes by themselves: the diagonal blocks of the joint covariance."""
-    own = slice(carry.starts[index], carry.starts[index + 1])
-    A = padded(A, carry.mean.shape[-1])
-    root = safe_cholesky(carry.covariance[own]).factor
-    return Moments(whitened_mean(A, carry.mean[own]), matmul(A, root))

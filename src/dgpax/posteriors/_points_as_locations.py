@@ -14,9 +14,10 @@ from ..inducing import DrawnPoints
 from ..linalg import AbstractRoot, BlockPattern, matmul
 from ..parameters import LowerTriangular, Real
 from ..typing import Array, Float
-from ._base import AbstractPosterior, Layers
-from ._coupled import CoupledGaussian, own_moments
-from ._joint import JointCarry, draw_given_others, joint_given_others, marginal_given_others
+from ._base import Layers
+from ._coupled import CoupledGaussian
+from ._joint import JointCarry
+from ._joint_family import AbstractJoint
 from ._latents import AbstractLatents
 from ._location_draws import LocationCarry, LocationDraws, first_points, independent_gps, mean_at, roots_at
 from ._patterns import block_pattern
@@ -25,7 +26,7 @@ NUGGET = 1e-6
 SCATTER = 0.01
 
 
-class PointsAsLocations(AbstractPosterior):
+class PointsAsLocations(AbstractJoint):
     """q(u_1 … u_L) with u_l = f_l(u_{l−1}) and u_0 = z: the inducing points of a layer are the inducing locations of
     the next, and only z, of the first layer, is a parameter [CU, section 4.2]. Later layers' own are not used.
 
@@ -86,18 +87,6 @@ class PointsAsLocations(AbstractPosterior):
         if index > 0:
             raise _random_locations(index)
         return first_points(layer, self.nugget)
-
-    def marginal(self, index, projection, carry):
-        return marginal_given_others(index, projection, carry)
-
-    def jointly(self, index, projection, carry):
-        return joint_given_others(index, projection, carry)
-
-    def draw(self, index, projection, noise, carry):
-        return draw_given_others(index, projection, noise, carry)
-
-    def moments(self, index, A, carry):
-        return own_moments(index, A, carry)
 
     def tractable(self, key, shape):
         return self if len(self.widths) == 1 else self.layerwise(key, shape)
