@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two test processes on two cores: threads would only wait
@@ -18,6 +19,14 @@ import pytest  # noqa: E402
 import dgpax  # noqa: E402, F401
 
 jax.config.update("jax_platforms", "cpu")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def programs_forgotten():
+    """Compiled programs are kept by module only: thousands of them in one process end in a crash of the compiler."""
+    yield
+    jax.clear_caches()
+    gc.collect()
 
 
 @pytest.fixture
