@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -42,7 +43,7 @@ def layers():
     )
 
 
-def _fit(layers, posterior) -> Fit:
+def _fit(layers, posterior) -> Any:
     """Nobody trained it."""
     empty = {"str": "", "tuple[str, ...]": (), "tuple[int, ...]": (), "bool": False, "int": 0, "float": 0.0}
     report = FitReport(**{f.name: empty.get(str(f.type), np.zeros(1)) for f in dataclasses.fields(FitReport)})
@@ -129,12 +130,12 @@ def test_draws_and_what_has_no_covariance(layers):
 def test_the_covariance_picture(layers):
     fitted = _fit(layers, _moved(Coupled.at_prior(layers, "stripes-and-arrow", inner_scale=0.3)))
     ax = plot.covariance_blocks(fitted)
-    shown = ax.images[0].get_array()
+    shown: Any = ax.images[0].get_array()
     S = _coupled_covariance(fitted.posterior)
     assert_array_equal(shown.mask, S == 0)
     assert_allclose(shown.compressed(), np.log10(np.abs(S[S != 0])), rtol=0, atol=1e-10)
     assert [label.get_text() for label in ax.get_xticklabels()] == ["layer 0", "layer 2", "layer 3"]
-    thick = {line.get_xdata()[0] for line in ax.lines if line.get_color() == "black"}
+    thick = {np.asarray(line.get_xdata())[0] for line in ax.lines if line.get_color() == "black"}
     assert {11.5, 17.5} <= thick
 
 
@@ -148,7 +149,7 @@ def test_uncertainty_over_distance():
     distance, deviation = np.transpose(ax.lines[0].get_xydata())
     assert_allclose(distance, [0.0, 0.5, 2.0], atol=1e-12)
     assert np.all(np.diff(deviation) > 0.01)
-    assert len(ax.collections[0].get_offsets()) == 3
+    assert len(np.asarray(ax.collections[0].get_offsets())) == 3
 
 
 def test_errors_over_variance():
@@ -156,5 +157,5 @@ def test_errors_over_variance():
     y = np.array([[2.0], [1.0], [-1.0], [3.0], [np.nan]])
     ax = plot.error_by_variance(y, Gaussian(jnp.zeros((5, 1)), variance), num_bins=2)
     assert plot.error_by_variance(y, Gaussian(jnp.ones((5, 1)), variance), num_bins=2, ax=ax) is ax
-    means = ax.lines[1].get_xydata()
+    means = np.asarray(ax.lines[1].get_xydata())
     assert_allclose(means, [[1.5, 5.0], [3.5, 2.5]])

@@ -28,7 +28,7 @@ def covariance_blocks(fitted: Fit, *, decades: float = 4.0, ax: Axes | None = No
     ax.set_facecolor("0.88")
     _draw_lines(ax, process, color="white", linewidth=0.8)
     _draw_lines(ax, layer, color="black", linewidth=1.2)
-    centres = [np.mean(np.flatnonzero(layer == index)) for index in np.unique(layer)]
+    centres = [float(np.mean(np.flatnonzero(layer == index))) for index in np.unique(layer)]
     names = [f"layer {index}" for index in np.unique(layer)]
     ax.set_xticks(centres, names)
     ax.set_yticks(centres, names, rotation=90, va="center")
