@@ -23,14 +23,7 @@ from dgpax.likelihoods import BernoulliProbit
 from dgpax.means import Linear
 from dgpax.parameters import cast, fixed
 from dgpax.posteriors import GaussianBlock, MeanField
-from dgpax.propagate import (
-    draw_noise,
-    layer_marginal,
-    layer_outputs,
-    layer_over_both,
-    layer_over_inputs,
-    layer_over_outputs,
-)
+from dgpax.propagate import draw_noise, layer_outputs
 
 LENGTHSCALE, VARIANCE = 1.3, 1.7
 WEIGHTS = np.linspace(-0.5, 1.5, 6)
@@ -223,8 +216,8 @@ def test_the_four_covariances_of_image_to_image_agree_with_loops(num_channels, r
     @eqx.filter_jit
     def evaluate(layer, posterior, x):
         carry = posterior.begin((layer,))
-        functions = (layer_marginal, layer_over_inputs, layer_over_outputs, layer_over_both)
-        return [function(0, layer, posterior, x, carry) for function in functions]
+        outputs = layer_outputs(0, layer, posterior, x, carry)
+        return [outputs.marginal(), outputs.over_inputs(), outputs.over_outputs(), outputs.over_both()]
 
     results: list[Any] = evaluate(layer, posterior, jnp.asarray(x))
     for result in results:

@@ -1,4 +1,4 @@
-"""Saved models: what comes back is what was saved, and what was tampered with doesn't come back."""
+"""Saved models: what comes back is what was saved."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import copy
 import dataclasses
 import hashlib
 import io
-import json
 import pickle
 import re
-import struct
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -23,188 +20,28 @@ import joblib
 import numpy as np
 import pytest
 from contracts.completeness import final_subclasses
-from contracts.test_covariances import PAIRS
-from contracts.test_kernels import KERNELS, wave, with_squares
-from contracts.test_kernels import build as build_kernel
-from contracts.test_likelihoods import LIKELIHOODS
-from safetensors.numpy import load_file, save_file
+from contracts.test_kernels import wave
+from saved_models import FITS, OWN, X, deep, few_rows, one_layer, same
 
 import dgpax
-from dgpax import DeepGP, Fit, GPLayer
+from dgpax import Fit
 from dgpax.errors import InputError, ModelFileError
-from dgpax.inducing import AbstractInducing, Points
-from dgpax.inference import FitReport, NaturalGradient, Variational
+from dgpax.inducing import AbstractInducing
+from dgpax.inference import NaturalGradient, Variational
 from dgpax.io import REGISTRY
-from dgpax.kernels import LMC, RBF, AbstractKernel, AbstractMultiOutputKernel, ImageToImage, Warped
-from dgpax.layers import AppendInputs, LatentVariables
-from dgpax.likelihoods import AbstractLikelihood, GaussianNoise
-from dgpax.means import Constant, Identity, Zero
-from dgpax.parameters import GammaPrior, Positive, cast, partition
+from dgpax.kernels import RBF, AbstractKernel, Warped
+from dgpax.likelihoods import AbstractLikelihood
+from dgpax.parameters import cast
 from dgpax.posteriors import (
     AbstractCarry,
     AbstractPosterior,
-    Chain,
-    Coupled,
-    Encoder,
-    Exact,
-    MeanField,
-    Particles,
-    PointsAsLocations,
-    RowLatents,
-    optimal_posterior,
 )
 from dgpax.prediction import predict_moments
-from dgpax.storage import FORMAT_VERSION, Names, read, write
-
-X = np.linspace(-1.0, 1.0, 14).reshape(7, 2)
-OWN = (wave, with_squares)
-REPORT = FitReport(
-    inference="Variational",
-    engine="None",
-    num_rows=3,
-    num_parameters=2,
-    steps=0,
-    seconds=0.5,
-    objective_start=float("nan"),
-    objective_end=-np.inf,
-    stopped_because="\u201cthere\u201d was nothing\n",
-    converged=True,
-    interrupted=False,
-    resumed_at=(25,),
-    rejected_steps=0,
-    largest_jitter=1e-300,
-    clipped_variances=0,
-    constant_columns=("a \U0001f600 \u0000 column",),
-    notes=(),
-    history=np.array([np.nan, -0.0, 1e-310]),
-)
-
-
-def with_posterior(model: DeepGP, latents=(), num_inputs: int = 2) -> Fit:
-    """A fit that nobody trained: a mean-field posterior away from the prior."""
-    posterior = MeanField.at_prior(model.layers, inner_scale=0.3, latents=latents)
-    return Fit(model, _moved(posterior), REPORT, num_inputs, ())
-
-
-def _moved(posterior: AbstractPosterior) -> AbstractPosterior:
-    rng = np.random.default_rng(0)
-    trained, rest = partition(posterior)
-    moved = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf) + 0.1 * rng.normal(size=leaf.shape)), trained)
-    return eqx.combine(moved, rest)
-
-
-def one_layer(kernel: AbstractKernel, inducing=None, num_outputs: int = 1, likelihood=None, num_inputs=2) -> Fit:
-    inducing = Points(np.linspace(-1, 1, 8).reshape(4, 2)) if inducing is None else inducing
-    layer = GPLayer(kernel, num_outputs, Zero(), inducing)
-    return with_posterior(DeepGP(layer, likelihood or GaussianNoise(0.1)), num_inputs=num_inputs)
-
-
-def _num_outputs(kernel: AbstractKernel) -> int:
-    if isinstance(kernel, LMC):
-        return 3
-    if isinstance(kernel, ImageToImage):
-        return 6
-    return 2 if isinstance(kernel, AbstractMultiOutputKernel) else 1
-
-
-def _of_pair(pair) -> Fit:
-    inducing, kernel = PAIRS[pair]()
-    num_inputs = 1 if pair[0].__name__ == "Fourier" else 2
-    return one_layer(kernel, inducing, _num_outputs(kernel), num_inputs=num_inputs)
-
-
-def _of_likelihood(kind) -> Fit:
-    row = LIKELIHOODS[kind]()
-    return one_layer(RBF(0.7), num_outputs=row.likelihood.num_latents(row.y.shape[1]), likelihood=row.likelihood)
-
-
-def _latent(latents) -> Fit:
-    layers = [
-        LatentVariables(1),
-        GPLayer(RBF(0.8), 2, Constant(0.3), Points(np.ones((3, 3)) * np.arange(3.0)[:, None])),
-    ]
-    last = GPLayer(
-        RBF(Positive(0.9, prior=GammaPrior(2.0, 1.0))), 1, Zero(), Points(np.linspace(0, 1, 8).reshape(4, 2))
-    )
-    return with_posterior(DeepGP([*layers, last], GaussianNoise(0.1)), [latents])
-
-
-def _deep() -> Fit:
-    z = np.linspace(-1, 1, 8).reshape(4, 2)
-    layers = [GPLayer(RBF(0.8), 2, Identity(), Points(z)), AppendInputs()]
-    return with_posterior(
-        DeepGP([*layers, GPLayer(RBF(1.0), 1, Zero(), Points(np.hstack([z, z])))], GaussianNoise(0.1))
-    )
-
-
-def _data() -> dgpax.Dataset:
-    return dgpax.dataset(X, np.sin(3 * X[:, 0]) + X[:, 1])
-
-
-def _conjugate(inference: str) -> Fit:
-    data = _data()
-    model = dgpax.gp_regression(data) if inference == "exact" else dgpax.sparse_gp_regression(data, 4)
-    solve = Exact.condition if inference == "exact" else optimal_posterior
-    return Fit(model, eqx.filter_jit(solve)(model, model.to_model_units(data)), REPORT, 2, ("a", "b"))
-
-
-def _coupled(family: Any = Coupled) -> Fit:
-    model = _deep().model
-    posterior = family.at_prior(model.layers, inner_scale=0.3)
-    return Fit(model, _moved(posterior), REPORT, 2, ())
-
-
-def _locations(drawn: bool) -> Fit:
-    first, _, last = _deep().model.layers
-    model = DeepGP([first, dataclasses.replace(last, inducing=first.inducing)], GaussianNoise(0.1))
-    posterior = PointsAsLocations.at_prior(model.layers)
-    return Fit(model, posterior.layerwise(jr.key(0), (5,)) if drawn else _moved(posterior), REPORT, 2, ())
-
-
-def _particles() -> Fit:
-    blocks = (jr.normal(jr.key(0), (5, 2, 4)), None, jr.normal(jr.key(1), (5, 1, 4)))
-    return Fit(_deep().model, Particles(blocks), REPORT, 2, ())
-
-
-FITS = {
-    **{f"kernel {kind.__name__}": lambda kind=kind: one_layer(build_kernel(kind)) for kind in KERNELS},
-    **{f"likelihood {kind.__name__}": lambda kind=kind: _of_likelihood(kind) for kind in LIKELIHOODS},
-    **{f"{u.__name__} of {k.__name__}": lambda pair=(u, k): _of_pair(pair) for u, k in PAIRS},
-    "latents of rows": lambda: _latent(RowLatents.start(7, 1, jnp.float64)),
-    "latents by an encoder": lambda: _latent(Encoder.start(2, 1, 1, jr.key(0), hidden=(4,))),
-    "deep": _deep,
-    "coupled": _coupled,
-    "chain": lambda: _coupled(Chain),
-    "locations": lambda: _locations(drawn=False),
-    "draws of locations": lambda: _locations(drawn=True),
-    "particles": _particles,
-    "exact": lambda: _conjugate("exact"),
-    "collapsed": lambda: _conjugate("sparse"),
-    "float32": lambda: cast(_deep(), jnp.float32),
-}
-
-
-def same(a, b) -> bool:
-    """Whether two values are the same to the last bit, types included."""
-    if type(a) is not type(b):
-        return False
-    if isinstance(a, jax.Array | np.ndarray | np.generic):
-        weak = isinstance(a, jax.Array) and a.weak_type != b.weak_type
-        return (
-            not weak
-            and a.dtype == b.dtype
-            and a.shape == b.shape
-            and np.asarray(a).tobytes() == np.asarray(b).tobytes()
-        )
-    if dataclasses.is_dataclass(a):
-        return all(same(getattr(a, field.name), getattr(b, field.name)) for field in dataclasses.fields(a))
-    if isinstance(a, tuple | list):
-        return len(a) == len(b) and all(map(same, a, b))
-    return a is b or a == b or (a != a and b != b)
+from dgpax.storage import Names, read, write
 
 
 def test_a_difference_is_seen():
-    fitted = _deep()
+    fitted = deep()
     assert same(fitted, copy.deepcopy(fitted))
     for changed in (
         eqx.tree_at(
@@ -282,146 +119,6 @@ def fitted() -> Fit:
 def path(fitted, tmp_path) -> Path:
     dgpax.save(fitted, tmp_path / "model")
     return tmp_path / "model"
-
-
-def flip_bits(rng, raw):
-    for position in rng.integers(len(raw), size=rng.integers(1, 4)):
-        raw[position] ^= 1 << int(rng.integers(8))
-
-
-def flip_a_bit_of_the_header(rng, raw):
-    raw[rng.integers(8)] ^= 1 << int(rng.integers(8))
-
-
-def truncate(rng, raw):
-    del raw[rng.integers(len(raw)) :]
-
-
-def extend(rng, raw):
-    raw.extend(rng.bytes(rng.integers(1, 100)))
-
-
-def remove_some(rng, raw):
-    at = rng.integers(len(raw))
-    del raw[at : at + rng.integers(1, 60)]
-
-
-def swap_parts(rng, raw):
-    length = int(rng.choice([1, 8, 64]))
-    a, b = rng.integers(len(raw) - length, size=2)
-    raw[a : a + length], raw[b : b + length] = raw[b : b + length], raw[a : a + length]
-
-
-def huge_header(rng, raw):
-    raw[:8] = struct.pack("<Q", int(rng.choice([2**63, 2**40, 2**31, len(raw), 100_000_001, 0])))
-
-
-HOSTILE = [b"../../../etc/passwd", b"/etc/passwd", b"9999999999999", b"-1", b"builtins.eval", b"os.system", b"\x00"]
-TARGETS = [b"F64", b"kernels.RBF", b"data_offsets", b"raw", b"shape", b"structure", b"dgpax model", b"sha256", b"[0"]
-
-
-def hostile_words(rng, raw):
-    """A word of the header becomes another, and the header's length follows."""
-    word, other = TARGETS[rng.integers(len(TARGETS))], HOSTILE[rng.integers(len(HOSTILE))]
-    places = [match.start() for match in re.finditer(re.escape(word), bytes(raw))]
-    at = int(rng.choice(places))
-    raw[at : at + len(word)] = other
-    raw[:8] = struct.pack("<Q", struct.unpack("<Q", raw[:8])[0] + len(other) - len(word))
-
-
-MUTATIONS = [
-    flip_bits, flip_a_bit_of_the_header, truncate, extend, remove_some, swap_parts, huge_header, hostile_words
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
-def test_a_file_that_was_changed_is_refused_or_is_still_the_same(mutation, fitted, path):
-    rng, original, refused = np.random.default_rng(0), path.read_bytes(), 0
-    for _ in range(130):
-        raw = bytearray(original)
-        mutation(rng, raw)
-        path.write_bytes(raw)
-        try:
-            assert same(dgpax.load_model(path), fitted)
-        except ModelFileError:
-            refused += 1
-    assert refused >= 100
-
-
-def test_swapped_arrays_are_refused(path):
-    arrays, metadata = load_file(path), _metadata(path)
-    a, b = "model.layers[0].kernel.variance.raw", "model.likelihood.noise_variance.raw"
-    arrays[a], arrays[b] = arrays[b], arrays[a]
-    save_file(arrays, path, metadata=metadata)
-    with pytest.raises(ModelFileError, match="checksum of the array"):
-        dgpax.load_model(path)
-
-
-def _metadata(path) -> dict[str, str]:
-    raw = path.read_bytes()
-    (length,) = struct.unpack("<Q", raw[:8])
-    return json.loads(raw[8 : 8 + length])["__metadata__"]
-
-
-def forge(path, change, **metadata):
-    """Change the structure and make the checksums right again, as an attacker would."""
-    given = _metadata(path)
-    contents = json.loads(given["contents"])
-    contents = change(contents) or contents
-    text = contents if isinstance(contents, str) else json.dumps(contents)
-    checksum = hashlib.sha256(text.encode()).hexdigest()
-    save_file(load_file(path), path, metadata={**given, "contents": text, "sha256": checksum, **metadata})
-
-
-def _set(*keys, to):
-    def change(contents):
-        node = contents
-        for key in keys[:-1]:
-            node = node[key]
-        node[keys[-1]] = to
-
-    return change
-
-
-MODEL = ("structure", "fields", "model")
-FORGED = {
-    "isn't in dgpax": _set(*MODEL, "class", to="os.system"),
-    "builtins.eval": _set("structure", "fields", "num_inputs", to={"kind": "named", "name": "builtins.eval"}),
-    "differs in scaling, shape": _set(*MODEL, "fields", to={"layers": [], "likelihood": None, "shape": 3}),
-    "isn't understood": _set(*MODEL, to={"kind": "call", "items": []}),
-    "a part that isn't": _set(*MODEL, to={"kind": "list", "items": [], "more": 1}),
-    "dictionary entry": _set(*MODEL, to={"kind": "dict", "items": [[[1], 2]]}),
-    "holds a DeepGP": lambda contents: {**contents, "structure": contents["structure"]["fields"]["model"]},
-    "an array of 'gpu'": _set(
-        "structure", "fields", "model", to={"kind": "array", "name": "report.history", "of": "gpu"}
-    ),
-    "nested too deeply": lambda contents: '{"arrays":{},"structure":' + "[" * 100_000 + "]" * 100_000 + "}",
-    "isn't JSON": lambda contents: "{",
-    "holds NaN": lambda contents: '{"arrays":{},"structure":NaN}',
-    "isn't one of dgpax": lambda contents: [1],
-    "aren't those of its structure": _set("arrays", to={}),
-    "another type or shape": _set("arrays", "report.history", "shape", to=[10**15]),
-}
-
-
-@pytest.mark.parametrize("message", FORGED)
-def test_a_forged_file_is_refused(message, path):
-    forge(path, FORGED[message])
-    with pytest.raises(ModelFileError, match=re.escape(message)):
-        dgpax.load_model(path)
-
-
-def test_other_versions_and_kinds_are_refused(path, tmp_path):
-    forge(path, lambda contents: None, version=str(FORMAT_VERSION + 1))
-    with pytest.raises(ModelFileError, match="format version is 2, this dgpax reads 1"):
-        dgpax.load_model(path)
-    write(path, "dgpax checkpoint", (1, 2), Names({}))
-    with pytest.raises(ModelFileError, match="isn't a dgpax model but 'dgpax checkpoint'"):
-        dgpax.load_model(path)
-    save_file({"a": np.zeros(3)}, path)
-    for other in (path, tmp_path / "nowhere", tmp_path):
-        with pytest.raises(ModelFileError):
-            dgpax.load_model(other)
 
 
 def test_plain_values_come_back(tmp_path):
@@ -529,7 +226,7 @@ def test_the_package_itself_never_does():
 
 @pytest.mark.slow
 def test_a_trained_deep_model_with_everything(tmp_path):
-    data = _data()
+    data = few_rows()
     engine = NaturalGradient(max_steps=50)
     fitted = dgpax.fit(dgpax.deep_gp(data, num_layers=2, num_inducing=5), data, Variational(), engine=engine)
     dgpax.save(fitted, tmp_path / "model")

@@ -25,7 +25,7 @@ from dgpax.objectives import elbo, sampled_uncertain_elbo, uncertain_elbo
 from dgpax.parameters import cast, find
 from dgpax.posteriors import Exact, GaussianBlock, MeanField
 from dgpax.prediction import predict_uncertain, predict_uncertain_sampled
-from dgpax.propagate import layer_marginal
+from dgpax.propagate import layer_outputs
 from dgpax.uncertain import sampled_marginal, uncertain_marginal
 
 P, M, N, D = 2, 5, 4, 2
@@ -58,7 +58,7 @@ def _closed_form(layer, posterior, x):
 
 @eqx.filter_jit
 def _at_known(layer, posterior, x):
-    return layer_marginal(0, layer, posterior, x, posterior.begin((layer,)))
+    return layer_outputs(0, layer, posterior, x, posterior.begin((layer,))).marginal()
 
 
 def _by_quadrature(layer, posterior):

@@ -31,7 +31,7 @@ from dgpax.posteriors import (
     Particles,
     PointsAsLocations,
 )
-from dgpax.propagate import layer_outputs, layer_over_inputs, propagate
+from dgpax.propagate import layer_outputs, propagate
 
 P, M, N = 2, 4, 9
 
@@ -85,7 +85,7 @@ def test_marginals_are_the_diagonal_of_the_joint(kind):
     model, posterior, x = _model(), POSTERIORS[kind](), jr.uniform(jr.key(6), (5, 2))
     carry = posterior.begin(model.layers)
     q = propagate(model.layers, posterior, x, carry)
-    joint = layer_over_inputs(0, model.layers[0], posterior, x, carry)
+    joint = layer_outputs(0, model.layers[0], posterior, x, carry).over_inputs()
     assert q.mean.shape == (5, P) and joint.covariance.shape == (P, 5, 5)
     np.testing.assert_allclose(joint.mean, q.mean, atol=1e-12)
     np.testing.assert_allclose(joint.variance, q.variance, atol=1e-12)

@@ -22,7 +22,7 @@ from dgpax.means import Zero
 from dgpax.objectives import elbo, sampled_elbo
 from dgpax.parameters import find
 from dgpax.posteriors import Chain, ChainGaussian, Coupled, MeanField
-from dgpax.propagate import draw_noise, layer_inputs, layer_over_outputs
+from dgpax.propagate import draw_noise, layer_inputs, layer_outputs
 
 M, N, D = 4, 3, 2
 WIDTHS = [(1, 2, 1), *(pytest.param(widths, marks=pytest.mark.slow) for widths in ((3, 2), (2, 3, 1), (3, 1, 2, 2)))]
@@ -88,7 +88,9 @@ def _layer_numbers(model: DeepGP):
 def _forward(model, posterior, x):
     noise = draw_noise(model.layers, jr.key(2), 2, len(x), x.dtype)
     given = layer_inputs(model.layers, posterior, x, posterior.begin(model.layers), noise)
-    joints = [layer_over_outputs(i, model.layers[i], posterior, at, carry) for i, (at, carry) in enumerate(given)]
+    joints = [
+        layer_outputs(i, model.layers[i], posterior, at, carry).over_outputs() for i, (at, carry) in enumerate(given)
+    ]
     return [at for at, _ in given], joints
 
 

@@ -32,7 +32,7 @@ from dgpax.posteriors import (
     natural_block_step,
     natural_step,
 )
-from dgpax.propagate import draw_noise, layer_inputs, layer_marginal, layer_over_outputs, propagate
+from dgpax.propagate import draw_noise, layer_inputs, layer_outputs, propagate
 
 M, N, D = 4, 3, 2
 WIDTHS = {2: (3, 2), 3: (2, 3, 1), 4: (3, 1, 2, 2)}
@@ -100,8 +100,13 @@ def test_every_layer_given_the_others_is_brute_force_conditioning(num_layers, st
     def forward(x):
         noise = draw_noise(model.layers, jr.key(2), 2, N, x.dtype)
         given = layer_inputs(model.layers, posterior, x, posterior.begin(model.layers), noise)
-        joints = [layer_over_outputs(i, model.layers[i], posterior, at, carry) for i, (at, carry) in enumerate(given)]
-        alone = [layer_marginal(i, model.layers[i], posterior, at, carry) for i, (at, carry) in enumerate(given)]
+        joints = [
+            layer_outputs(i, model.layers[i], posterior, at, carry).over_outputs()
+            for i, (at, carry) in enumerate(given)
+        ]
+        alone = [
+            layer_outputs(i, model.layers[i], posterior, at, carry).marginal() for i, (at, carry) in enumerate(given)
+        ]
         return [at for at, _ in given], joints, alone
 
     given, joints, alone = forward(x)
@@ -157,7 +162,7 @@ def test_unwhitened_is_whitened(structure):
 
 def _first_layer(model, posterior, x):
     carry = posterior.begin(model.layers)
-    return layer_over_outputs(0, model.layers[0], posterior, jnp.asarray(x)[None], carry)
+    return layer_outputs(0, model.layers[0], posterior, jnp.asarray(x)[None], carry).over_outputs()
 
 
 def test_drawn_inducing_outputs_have_the_moments_of_q():

@@ -24,7 +24,7 @@ from dgpax.means import Identity, Zero
 from dgpax.objectives import elbo, importance_weighted_elbo, log_evidence, sampled_elbo
 from dgpax.posteriors import LocationDraws, PointsAsLocations
 from dgpax.prediction import predict_layers, sample_jointly
-from dgpax.propagate import draw_noise, layer_inputs, layer_marginal
+from dgpax.propagate import draw_noise, layer_inputs, layer_outputs
 
 M, D = 4, 2
 NUGGET = 1e-3
@@ -71,7 +71,7 @@ def drawn():
     def forward(draws):
         carry = draws.begin(model.layers)
         given = layer_inputs(model.layers, draws, x, carry, draw_noise(model.layers, jr.key(3), 5, 3, x.dtype))
-        marginals = [layer_marginal(i, model.layers[i], draws, at, own) for i, (at, own) in enumerate(given)]
+        marginals = [layer_outputs(i, model.layers[i], draws, at, own).marginal() for i, (at, own) in enumerate(given)]
         return [at for at, _ in given], marginals, posterior.kl(model.layers, carry)
 
     return posterior, draws, *forward(draws)

@@ -39,7 +39,12 @@ elbo = eqx.filter_jit(objectives.elbo)
 condition = eqx.filter_jit(posteriors.Exact.condition)
 optimal_posterior = eqx.filter_jit(posteriors.optimal_posterior)
 propagate = eqx.filter_jit(forward.propagate)
-layer_over_inputs = eqx.filter_jit(forward.layer_over_inputs)
+
+
+@eqx.filter_jit
+def layer_over_inputs(index, layer, posterior, x, carry):
+    return forward.layer_outputs(index, layer, posterior, x, carry).over_inputs()
+
 
 sk: Any = gaussian_process.kernels
 GaussianProcessRegressor: Any = gaussian_process.GaussianProcessRegressor

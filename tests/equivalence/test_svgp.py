@@ -22,7 +22,7 @@ from dgpax.likelihoods import BernoulliLogit, GaussianNoise, Poisson
 from dgpax.objectives import collapsed_bound, elbo, log_evidence
 from dgpax.parameters import freeze
 from dgpax.posteriors import Exact, GaussianBlock, MeanField, classical_natural_step, natural_step, optimal_posterior
-from dgpax.propagate import layer_over_inputs, propagate
+from dgpax.propagate import layer_outputs, propagate
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ def test_at_the_optimum_with_all_points_it_is_exact_regression(data):
     np.testing.assert_allclose(elbo(model, q, data).total, log_evidence(model, data).total, atol=1e-8)
     x = jnp.linspace(-3, 3, 11)[:, None]
     for index in range(2):
-        a, b = (layer_over_inputs(0, model.layers[0], p, x, p.begin(model.layers)) for p in (q, exact))
+        a, b = (layer_outputs(0, model.layers[0], p, x, p.begin(model.layers)).over_inputs() for p in (q, exact))
         np.testing.assert_allclose(a.mean, b.mean, atol=1e-8)
         np.testing.assert_allclose(a.covariance[index], b.covariance[index], atol=1e-8)
 

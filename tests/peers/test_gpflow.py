@@ -21,7 +21,7 @@ from dgpax.kernels import LMC, RBF, Convolutional
 from dgpax.likelihoods import GaussianNoise
 from dgpax.objectives import elbo
 from dgpax.posteriors import GaussianBlock, InducingOutputs, MeanField, to_unwhitened
-from dgpax.propagate import layer_marginal, layer_over_both, layer_over_inputs, layer_over_outputs
+from dgpax.propagate import layer_outputs
 
 WORKER = Path(__file__).with_name("gpflow_worker.py")
 
@@ -171,9 +171,14 @@ def theirs(problems, tmp_path_factory):
 def ours(layer: GPLayer, posterior: MeanField, data: Dataset, x_new):
     """The bound and all that GPflow's `predict_f` can be asked."""
     carry = posterior.begin((layer,))
-    marginal = layer_marginal(0, layer, posterior, x_new, carry)
-    joint = {"over_inputs": layer_over_inputs, "over_outputs": layer_over_outputs, "over_both": layer_over_both}
-    answers = {name: function(0, layer, posterior, x_new, carry).covariance for name, function in joint.items()}
+    outputs = layer_outputs(0, layer, posterior, x_new, carry)
+    marginal = outputs.marginal()
+    joint = {
+        "over_inputs": outputs.over_inputs(),
+        "over_outputs": outputs.over_outputs(),
+        "over_both": outputs.over_both(),
+    }
+    answers = {name: distribution.covariance for name, distribution in joint.items()}
     bound = elbo(DeepGP(layer, GaussianNoise(NOISE)), posterior, data).total
     return answers | {"elbo": bound, "mean": marginal.mean, "marginal": marginal.variance}
 

@@ -16,9 +16,9 @@ from ..errors import DgpaxError, InputError
 from ..layers import GPLayer
 from ..model import DeepGP
 from ..parameters import find
-from ..posteriors import AbstractPosterior, Coupled, GaussianBlock, MeanField
+from ..posteriors import AbstractPosterior, AbstractWhitenedJoint, GaussianBlock, MeanField, process_widths
 from ..typing import PyTree
-from ._base import AbstractMethod
+from ._base import AbstractMethod, largest_kuu
 
 
 def refuse_mismatch(model: DeepGP, data: Dataset) -> None:
@@ -33,8 +33,8 @@ def refuse_mismatch(model: DeepGP, data: Dataset) -> None:
 
 def refuse_blocks(posterior: AbstractPosterior, model: DeepGP) -> None:
     """An error if the posterior was made for other layers."""
-    if isinstance(posterior, Coupled):
-        _refuse_coupled(posterior, model)
+    if isinstance(posterior, AbstractWhitenedJoint):
+        _refuse_joint(posterior, model)
     if not isinstance(posterior, MeanField):
         return
     for index, (block, layer) in enumerate(zip(posterior.blocks, model.layers, strict=False)):
@@ -47,13 +47,13 @@ def refuse_blocks(posterior: AbstractPosterior, model: DeepGP) -> None:
                 )
 
 
-def _refuse_coupled(posterior: Coupled, model: DeepGP) -> None:
-    wanted = Coupled.at_prior(model.layers, "mean-field", latents=[x for x in posterior.others if x is not None])
-    if (posterior.widths, posterior.outputs.mean.shape) != (wanted.widths, wanted.outputs.mean.shape):
+def _refuse_joint(posterior: AbstractWhitenedJoint, model: DeepGP) -> None:
+    found = (posterior.widths, posterior.outputs.mean.shape[-1])
+    wanted = (process_widths(model.layers), largest_kuu(model))
+    if found != wanted:
         raise InputError(
-            f"The posterior is for layers with {posterior.widths} processes and {posterior.outputs.mean.shape[-1]} "
-            f"inducing outputs; the model has {wanted.widths} and {wanted.outputs.mean.shape[-1]}. Start from "
-            "Coupled.at_prior(layers)."
+            f"The posterior is for layers with {found[0]} processes and {found[1]} inducing outputs; the model has "
+            f"{wanted[0]} and {wanted[1]}. Start from {type(posterior).__name__}.at_prior(layers)."
         )
 
 

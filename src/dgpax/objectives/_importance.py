@@ -12,7 +12,7 @@ from ..errors import InputError
 from ..layers import AppendInputs, LatentVariables
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
-from ..propagate import beside, layer_marginal, layer_outputs
+from ..propagate import beside, layer_outputs
 from ..typing import Array, Float, RandomKey
 from ._base import AbstractTerms
 
@@ -65,7 +65,7 @@ def importance_weighted_elbo(
         else:
             x = layer_outputs(index, layer, functions, x, carry).over_dependent().sample(own_key, 1)[0]
     last = len(model.layers) - 1
-    q = layer_marginal(last, model.layers[last], functions, x, carry)
+    q = layer_outputs(last, model.layers[last], functions, x, carry).marginal()
     y = jnp.broadcast_to(batch.y[:, None], (*batch.y.shape[:1], num_weights, batch.y.shape[-1]))
     log_weights = model.likelihood.expected_log_prob(q, y) + log_ratio
     per_row = logsumexp(log_weights, axis=-1) - jnp.log(num_weights)

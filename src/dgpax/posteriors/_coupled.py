@@ -35,6 +35,14 @@ class CoupledGaussian(AbstractJointOutputs):
     coupling: AbstractParameter = eqx.field(converter=as_real)
     pattern: BlockPattern = eqx.field(static=True)
 
+    @classmethod
+    def uncoupled(
+        cls, mean: Float[Array, "n M"], root: Float[Array, "n M M"], pattern: BlockPattern
+    ) -> CoupledGaussian:
+        """With all blocks of the pattern below the diagonal at zero."""
+        coupling = jnp.zeros((len(pattern.coupled), *root.shape[1:]))
+        return cls(Real(mean), LowerTriangular(root), Real(coupling), pattern)
+
     def parameters(self):
         return self.mean, self.root, self.coupling
 
@@ -86,12 +94,7 @@ class Coupled(AbstractWhitenedJoint):
         widths = process_widths(layers)
         pattern = block_pattern(structure, [width for width in widths if width])
         roots = starting_roots(layers, widths, inner_scale)
-        outputs = CoupledGaussian(
-            Real(jnp.zeros(roots.shape[:2])),
-            LowerTriangular(roots),
-            Real(jnp.zeros((len(pattern.coupled), *roots.shape[1:]))),
-            pattern,
-        )
+        outputs = CoupledGaussian.uncoupled(jnp.zeros(roots.shape[:2]), roots, pattern)
         return cls(outputs, in_their_places(layers, latents), widths)
 
     def begin(self, layers):

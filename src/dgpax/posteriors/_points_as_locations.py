@@ -12,7 +12,6 @@ import numpy as np
 from ..errors import InputError
 from ..inducing import DrawnPoints
 from ..linalg import AbstractRoot, BlockPattern, matmul
-from ..parameters import LowerTriangular, Real
 from ..typing import Array, Float
 from ._base import Layers
 from ._coupled import CoupledGaussian
@@ -62,13 +61,8 @@ class PointsAsLocations(AbstractJoint):
             scatter = 0.0 if layer is own[-1] else SCATTER * rng.normal(size=shape)
             means.append(jnp.broadcast_to(mean_at(points, layer), shape) + scatter)
             points = DrawnPoints(means[-1].mT[None], nugget)
-        M = points.num_inducing
-        outputs = CoupledGaussian(
-            Real(jnp.concatenate(means)),
-            LowerTriangular(scale * jnp.tile(jnp.eye(M), (pattern.size, 1, 1))),
-            Real(jnp.zeros((len(pattern.coupled), M, M))),
-            pattern,
-        )
+        roots = scale * jnp.tile(jnp.eye(points.num_inducing), (pattern.size, 1, 1))
+        outputs = CoupledGaussian.uncoupled(jnp.concatenate(means), roots, pattern)
         return cls(outputs, widths, nugget)
 
     def begin(self, layers):

@@ -15,7 +15,7 @@ from ..inference import Fit
 from ..kernels import AbstractKernel
 from ..layers import GPLayer
 from ..posteriors import AbstractCarry, AbstractPosterior, Particles, PointsAsLocations
-from ..propagate import as_gp, layer_over_inputs
+from ..propagate import as_gp, layer_outputs
 from ..typing import Array, ArrayLike, Float
 
 
@@ -66,7 +66,7 @@ def _answer(
     index: int, layer: GPLayer, posterior: AbstractPosterior, carry: AbstractCarry, x: Float[Array, "N D"]
 ) -> NoisyInputVariance:
     def moments(row):
-        q = layer_over_inputs(index, layer, posterior, row[None], carry)
+        q = layer_outputs(index, layer, posterior, row[None], carry).over_inputs()
         return q.mean[..., 0, :], q.variance[..., 0, :]
 
     def at(row):

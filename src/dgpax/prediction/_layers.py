@@ -12,7 +12,7 @@ from ..inference import Fit
 from ..layers import AppendInputs, GPLayer, LatentVariables
 from ..model import DeepGP
 from ..posteriors import AbstractCarry, AbstractPosterior
-from ..propagate import beside, draw_noise, layer_inputs, layer_marginal, layer_outputs
+from ..propagate import beside, draw_noise, layer_inputs, layer_outputs
 from ..typing import Array, Float, RandomKey
 from ._predict import model_inputs
 
@@ -36,7 +36,7 @@ def _outputs(
     carry, noise = posterior.begin(model.layers), draw_noise(model.layers, key, num_samples, x.shape[0], x.dtype)
     given = layer_inputs(model.layers, posterior, x, carry, noise)
     return [
-        layer_marginal(index, layer, posterior, at, drawn)
+        layer_outputs(index, layer, posterior, at, drawn).marginal()
         for index, (layer, (at, drawn)) in enumerate(zip(model.layers, given, strict=True))
         if isinstance(layer, GPLayer)
     ]

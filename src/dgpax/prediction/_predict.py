@@ -21,7 +21,7 @@ from ..inference import Fit
 from ..likelihoods import GaussianNoise
 from ..model import DeepGP
 from ..posteriors import AbstractCarry, AbstractPosterior, Particles
-from ..propagate import draw_noise, layer_over_inputs, propagate
+from ..propagate import draw_noise, layer_outputs, propagate
 from ..typing import Array, Float, RandomKey
 
 CHUNK_ROWS = 10_000
@@ -135,7 +135,7 @@ def _marginal(
 
 @eqx.filter_jit
 def _joint(model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"]) -> GaussianOverInputs:
-    return layer_over_inputs(0, model.layers[0], posterior, x, posterior.begin(model.layers))
+    return layer_outputs(0, model.layers[0], posterior, x, posterior.begin(model.layers)).over_inputs()
 
 
 def _mixture(q: Gaussian) -> AbstractDistribution:

@@ -11,8 +11,4 @@ from ._forward import draw_noise as draw_noise
 from ._forward import layer_inputs as layer_inputs
 from ._forward import propagate as propagate
 from ._layer import as_gp as as_gp
-from ._layer import layer_marginal as layer_marginal
 from ._layer import layer_outputs as layer_outputs
-from ._layer import layer_over_both as layer_over_both
-from ._layer import layer_over_inputs as layer_over_inputs
-from ._layer import layer_over_outputs as layer_over_outputs

@@ -10,7 +10,7 @@ from ..distributions import Gaussian
 from ..layers import AbstractLayer, AppendInputs, GPLayer, LatentVariables
 from ..posteriors import AbstractCarry, AbstractPosterior, Layers
 from ..typing import Array, Float, RandomKey
-from ._layer import layer_marginal, layer_outputs
+from ._layer import layer_outputs
 
 Noise = tuple[Float[Array, "..."] | None, ...]
 
@@ -26,7 +26,7 @@ def propagate(
 ) -> Gaussian:
     """q(f_L(x)) given draws of the inner layers, one per leading axis of the noise [DSVI, eqs. 13-14]."""
     *_, (last, carry) = layer_inputs(layers, posterior, x, carry, noise, batch)
-    return layer_marginal(len(layers) - 1, layers[-1], posterior, last, carry)
+    return layer_outputs(len(layers) - 1, layers[-1], posterior, last, carry).marginal()
 
 
 def layer_inputs(

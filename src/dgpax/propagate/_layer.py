@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..covariances import IndependentProcesses, SharedProcesses
-from ..distributions import Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs
 from ..errors import InputError
 from ..layers import AbstractLayer, GPLayer
 from ..posteriors import AbstractCarry, AbstractPosterior
@@ -23,34 +22,6 @@ def layer_outputs(
     if isinstance(processes, IndependentProcesses):
         return IndependentOutputs(at, processes)
     return SharedOutputs(at, processes) if isinstance(processes, SharedProcesses) else PatchOutputs(at, processes)
-
-
-def layer_marginal(
-    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: AbstractCarry
-) -> Gaussian:
-    """q(f_l(x)), every row and output by itself."""
-    return layer_outputs(index, layer, posterior, x, carry).marginal()
-
-
-def layer_over_inputs(
-    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: AbstractCarry
-) -> GaussianOverInputs:
-    """q(f_l(x)) with the covariance between the rows, [..., P, N, N]."""
-    return layer_outputs(index, layer, posterior, x, carry).over_inputs()
-
-
-def layer_over_outputs(
-    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: AbstractCarry
-) -> GaussianOverOutputs:
-    """q(f_l(x)) with the covariance between the outputs, [..., N, P, P]."""
-    return layer_outputs(index, layer, posterior, x, carry).over_outputs()
-
-
-def layer_over_both(
-    index: int, layer: AbstractLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: AbstractCarry
-) -> GaussianOverBoth:
-    """q(f_l(x)) with the covariance between all rows and outputs, [..., N, P, N, P]."""
-    return layer_outputs(index, layer, posterior, x, carry).over_both()
 
 
 def as_gp(layer: AbstractLayer) -> GPLayer:
