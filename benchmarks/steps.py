@@ -219,6 +219,7 @@ def main(arguments: Sequence[str]) -> Path | None:
     if chosen.quick and chosen.results is None:
         print("A quick run isn't recorded.")
         return None
+    # The backend is asked for only now: asking takes most of a GPU's memory from the workers.
     path = write(
         "steps",
         records,
@@ -228,7 +229,7 @@ def main(arguments: Sequence[str]) -> Path | None:
         seconds=time.perf_counter() - started,
         peers=versions,
         folder=chosen.results or RESULTS,
-        part=jax.default_backend(),  # asked only now: it takes most of a GPU's memory from the workers
+        part="-".join([jax.default_backend(), *([] if chosen.cases == list(CASES) else chosen.cases)]),
     )
     print(f"Wrote {path.name}")
     return path

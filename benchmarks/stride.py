@@ -244,13 +244,14 @@ def main(argv: list[str] | None = None) -> Path:
     parser.add_argument("--datasets", nargs="+", default=["energy", "concrete"])
     parser.add_argument("--models", nargs="+", choices=UCI_MODELS)
     parser.add_argument("--folds", type=int, default=10)
+    parser.add_argument("--name", help="of the result file, in place of the part's")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args(argv)
     started = time.perf_counter()
     return write(
         "stride",
         PARTS[arguments.part](arguments),
-        part=arguments.part,
+        part=arguments.name or arguments.part,
         command=command_line("benchmarks.stride", sys.argv[1:] if argv is None else argv),
         precision="float64",
         seeds=[0],

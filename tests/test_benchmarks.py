@@ -24,6 +24,7 @@ from benchmarks import (  # noqa: E402
     memory,
     regression,
     report,
+    star_tables,
     steps,
 )
 
@@ -249,3 +250,23 @@ def test_a_quick_run_of_the_framework(tmp_path):
     page = report.render(tmp_path)
     assert f"## {framework.TITLE}" in page
     assert "| pairs | P | 1 |" in page
+
+
+def test_extrapolation_tests_on_one_side_of_the_training_rows():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(41, 3)), rng.normal(size=(41, 1))
+    train, test = star_tables.extrapolation(x, y, seed=3)
+    assert (train.num_rows, test.num_rows) == (21, 20)
+    direction = np.random.default_rng(3).normal(size=3) / x.std(axis=0)
+    assert np.min(np.asarray(train.x) @ direction) >= np.max(np.asarray(test.x) @ direction)
+
+
+def test_posteriors_are_compared_in_pairs():
+    def fits(model, values):
+        labels = {"kind": "fit", "dataset": "boston", "setting": "extrapolation", "model": model}
+        return [labels | {"log_likelihood": value} for value in values]
+
+    records = fits("stripes-and-arrow-2", [1.0, 2.0, 3.5]) + fits("mean-field-2", [0.5, 1.0, 2.0])
+    (row,) = star_tables.paired(records + fits("mean-field-3", [0.0, 1.0, 2.0]))
+    assert row["difference"] == pytest.approx(1.0)
+    assert row["p_value"] == pytest.approx(0.0741799, abs=1e-6)

@@ -1,0 +1,46 @@
+"""Samples of the paper's large sets: signal against background, rectangles, and delays of flights."""
+
+from __future__ import annotations
+
+import time
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+import dgpax
+from dgpax.inference import AbstractEngine, Variational
+from dgpax.likelihoods import BernoulliProbit
+from dgpax.prediction import class_probabilities
+
+from ._record import Record
+
+CLASSES = ("higgs_10k", "susy_low8_10k", "rectangles")
+FLIGHTS = "nycflights13_100k"
+TEST_ROWS = 1_000
+
+
+def flights() -> tuple[dgpax.Dataset, dgpax.Dataset]:
+    """90% of the rows to train, the others held out, by chance."""
+    whole = dgpax.load(FLIGHTS)
+    return dgpax.data.split(dgpax.dataset(whole.x, whole.y), 0.1, jr.key(0))
+
+
+def run_classes(name: str, num_layers: int, num_inducing: int, engine: AbstractEngine, labels: Record) -> Record:
+    """Train on the standard split, score on its held-out rows."""
+    train, test = dgpax.load(name).split(0)
+    model = dgpax.dsvi(train, num_layers, num_inducing, likelihood=BernoulliProbit())
+    started = time.perf_counter()
+    fitted = dgpax.fit(model, train, Variational(), engine=engine, progress=False)
+    seconds = time.perf_counter() - started
+    parts = [test.x[start : start + TEST_ROWS] for start in range(0, test.num_rows, TEST_ROWS)]
+    probabilities = jnp.concatenate([class_probabilities(fitted, part) for part in parts])
+    scores: Record = {
+        "accuracy": float(dgpax.metrics.accuracy(test.y, probabilities)),
+        "auc": float(dgpax.metrics.auc(test.y, probabilities)),
+        "log_loss": float(dgpax.metrics.log_loss(test.y, probabilities)),
+        "bound": float(np.mean(fitted.report.history[-100:])),
+        "rejected_steps": fitted.report.rejected_steps,
+    }
+    print(f"{name}: {scores['accuracy']:.2%}, AUC {scores['auc']:.4f} in {seconds:.0f} s", flush=True)
+    return labels | {"kind": "classes", "seconds": seconds} | scores
