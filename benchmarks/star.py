@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import jax
@@ -103,10 +103,9 @@ def _random(num_rows: int, num_columns: int = 5) -> dgpax.Dataset:
     return dgpax.dataset(x, np.sin(x.sum(axis=1, keepdims=True)) + 0.1 * rng.normal(size=(num_rows, 1)))
 
 
-def cost(quick: bool) -> list[Record]:
+def cost(quick: bool) -> Iterator[Record]:
     data = _random(60 if quick else 512)
     model = dgpax.star(data, 3, 10 if quick else 128)
-    records: list[Record] = []
     for engine in ("adam", "natural"):
         base = None
         for posterior in FAMILIES:
@@ -115,16 +114,15 @@ def cost(quick: bool) -> list[Record]:
             print(f"{posterior}, {engine}: {milliseconds:.2f} ms, {milliseconds / base:.2f}", flush=True)
             labels: Record = {"kind": "cost", "posterior": posterior, "engine": engine, "device": jax.default_backend()}
             blocks = dict(zip(FAMILIES, (11, 26, 66), strict=True))[posterior]
-            records.append(labels | {"milliseconds": milliseconds, "ratio": milliseconds / base, "blocks": blocks})
-    return records
+            yield labels | {"milliseconds": milliseconds, "ratio": milliseconds / base, "blocks": blocks}
 
 
-def growth(quick: bool) -> list[Record]:
+def growth(quick: bool) -> Iterator[Record]:
     sizes = {"layers": (2, 3, 4), "inducing": (32, 64, 128), "width": (2, 4, 8)}
     usual = {"layers": 3, "inducing": 64, "width": 5}
     if quick:
         sizes, usual = {"layers": (2, 3)}, {"layers": 2, "inducing": 10, "width": 2}
-    data, records = _random(60 if quick else 512), []
+    data = _random(60 if quick else 512)
     for posterior in FAMILIES:
         for what, values in sizes.items():
             for size in values:
@@ -132,16 +130,14 @@ def growth(quick: bool) -> list[Record]:
                 model = dgpax.star(data, chosen["layers"], chosen["inducing"], width=chosen["width"])
                 milliseconds = step_time(model, data, posterior, "adam", runs=4, steps=2 if quick else 10)
                 print(f"{posterior}, {what} {size}: {milliseconds:.2f} ms", flush=True)
-                records.append(
-                    {"kind": "growth", "posterior": posterior, "what": what, "size": size, "milliseconds": milliseconds}
-                )
-    return records
+                labels: Record = {"kind": "growth", "posterior": posterior, "what": what, "size": size}
+                yield labels | {"milliseconds": milliseconds}
 
 
-def bounds(quick: bool) -> list[Record]:
+def bounds(quick: bool) -> Iterator[Record]:
     """Natural gradients, 5 seeds at once."""
     seeds, steps = (2, 4) if quick else (5, 2_000)
-    named, records = dgpax.load("concrete"), []
+    named = dgpax.load("concrete")
     data = dgpax.dataset(named.x, named.y)
     model = dgpax.star(data, 3, 10 if quick else 128)
     for posterior in FAMILIES:
@@ -149,15 +145,13 @@ def bounds(quick: bool) -> list[Record]:
         started = time.perf_counter()
         method, copies = Variational(posterior, 5), [data] * seeds
         fits = dgpax.fit_many([model] * seeds, copies, method, engine=engine, seeds=range(seeds), progress=False)
-        for seed, fitted in enumerate(fits):
-            bound = _bound(fitted, data, 10 if quick else 1_000)
-            records.append(
+        values = [_bound(fitted, data, 10 if quick else 1_000) for fitted in fits]
+        print(f"{posterior}: {np.mean(values):.1f} {values} in {time.perf_counter() - started:.0f} s", flush=True)
+        for seed, (fitted, bound) in enumerate(zip(fits, values, strict=True)):
+            yield (
                 {"kind": "bound", "dataset": "concrete", "posterior": posterior, "by": "dgpax, natural gradients"}
                 | {"bound": bound, "steps": steps, "seed": seed, "rejected_steps": fitted.report.rejected_steps}
             )
-        values = [float(record["bound"] or np.nan) for record in records if record["posterior"] == posterior]
-        print(f"{posterior}: {np.mean(values):.1f} {values} in {time.perf_counter() - started:.0f} s", flush=True)
-    return records
 
 
 def _bound(fitted: dgpax.Fit, data: dgpax.Dataset, num_samples: int) -> float:
@@ -167,11 +161,10 @@ def _bound(fitted: dgpax.Fit, data: dgpax.Dataset, num_samples: int) -> float:
     return float(jnp.mean(jnp.stack([run(jr.key(index)) for index in range(num_samples // 10)])))
 
 
-def convergence(quick: bool) -> list[Record]:
+def convergence(quick: bool) -> Iterator[Record]:
     """Stripes and arrow by natural gradients (2,000 steps) and by Adam (10,000), 5 seeds; naval 10 seeds."""
     datasets = {"concrete": 2} if quick else {"boston": 5, "concrete": 5, "energy": 5, "kin8nm": 5, "naval": 10}
     steps = {"natural": 4, "adam": 6} if quick else {"natural": 2_000, "adam": 10_000}
-    records: list[Record] = []
     for dataset, seeds in datasets.items():
         data, _ = dgpax.load(dataset).split(0)
         batch = 512 if data.num_rows > 512 else None
@@ -188,17 +181,16 @@ def convergence(quick: bool) -> list[Record]:
                 seeds=range(seeds),
                 progress=False,
             )
-            for seed, fitted in enumerate(fits):
-                records.append(
+            values = [float(np.mean(fitted.report.history[-100:])) for fitted in fits]
+            print(dataset, name, values, flush=True)
+            for seed, (fitted, bound) in enumerate(zip(fits, values, strict=True)):
+                yield (
                     {"kind": "convergence", "dataset": dataset, "by": name, "seed": seed, "steps": number}
-                    | {"bound": float(np.mean(fitted.report.history[-100:]))}
-                    | {"rejected_steps": fitted.report.rejected_steps}
+                    | {"bound": bound, "rejected_steps": fitted.report.rejected_steps}
                 )
-            print(dataset, name, [record["bound"] for record in records[-seeds:]], flush=True)
-    return records
 
 
-PARTS: dict[str, Callable[[bool], list[Record]]] = {
+PARTS: dict[str, Callable[[bool], Iterator[Record]]] = {
     "cost": cost,
     "growth": growth,
     "bounds": bounds,
@@ -207,25 +199,27 @@ PARTS: dict[str, Callable[[bool], list[Record]]] = {
 
 
 def main(arguments: Sequence[str]) -> Path:
-    """Run the parts, and record each of them in a file of its own."""
+    """Run the parts; each has a file of its own, which grows with every record."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.star", description=__doc__)
     parser.add_argument("--part", nargs="+", choices=PARTS, default=["cost"])
     parser.add_argument("--quick", action="store_true", help="tiny, to try it out")
     parser.add_argument("--results", type=Path, default=RESULTS)
     chosen, path = parser.parse_args(arguments), RESULTS
     for part in chosen.part:
-        started = time.perf_counter()
-        path = write(
-            "star",
-            PARTS[part](chosen.quick),
-            command=command_line("benchmarks.star", arguments),
-            precision="float64",
-            seeds=[0],
-            seconds=time.perf_counter() - started,
-            peers={},
-            folder=chosen.results,
-            part=f"{part}-{jax.default_backend()}",
-        )
+        started, records = time.perf_counter(), []
+        for record in PARTS[part](chosen.quick):
+            records.append(record)
+            path = write(
+                "star",
+                records,
+                command=command_line("benchmarks.star", arguments),
+                precision="float64",
+                seeds=[0],
+                seconds=time.perf_counter() - started,
+                peers={},
+                folder=chosen.results,
+                part=f"{part}-{jax.default_backend()}",
+            )
     return path
 
 

@@ -24,6 +24,7 @@ from benchmarks import (  # noqa: E402
     memory,
     regression,
     report,
+    star_studies,
     star_tables,
     steps,
 )
@@ -270,3 +271,12 @@ def test_posteriors_are_compared_in_pairs():
     (row,) = star_tables.paired(records + fits("mean-field-3", [0.0, 1.0, 2.0]))
     assert row["difference"] == pytest.approx(1.0)
     assert row["p_value"] == pytest.approx(0.0741799, abs=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Constant columns")
+def test_quick_studies_of_coupled_posteriors(tmp_path):
+    star_studies.main(["--quick", "--results", str(tmp_path)])
+    page = report.render(tmp_path)
+    assert page.count("| stripes-and-arrow |") == 2 * star_studies.BINS
+    assert "| sampled | 4 |" in page
