@@ -1,0 +1,118 @@
+"""STRIDE on small data: the function with jumps, and UCI."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+import numpy as np
+
+import dgpax
+from dgpax.inducing import distinct_rows
+from dgpax.kernels import RBF, Matern32
+from dgpax.stride import (
+    AbstractArchitecture,
+    AbstractHiddenMethod,
+    Composition,
+    Convolution,
+    CrossApproximation,
+    FullySparse,
+    Injective,
+    Residual,
+    Schedule,
+    Standard,
+    fit_stride,
+)
+
+from ._record import Record
+from ._stride_scores import NOTHING, deep_scores, say, shallow_scores
+
+ISOTROPIC = RBF(3.0, 1.0)
+ARCHITECTURES: dict[str, AbstractArchitecture] = {
+    "composition": Composition(),
+    "convolution": Convolution(),
+    "residual": Residual(),
+    "composition, 3 layers": Composition(2),
+}
+HIDDEN: dict[str, AbstractHiddenMethod] = {"": Standard(), ", ACA": CrossApproximation(50), ", sparse": FullySparse()}
+STRIDE = {f"STRIDE, {a}{h}": (A, H) for a, A in ARCHITECTURES.items() for h, H in HIDDEN.items()}
+DEEP = {f"deep GP, {name}": ARCHITECTURES[name] for name in ("composition", "convolution")}
+UCI_MODELS = ("GP", "sparse GP", *STRIDE, *DEEP)
+NUM_INDUCING = 50
+
+
+def jumps(x: np.ndarray) -> np.ndarray:
+    """The function of Figure 1 [STRIDE, section 4.1]."""
+    z = np.linspace(0.1, 0.4, 3001)
+    bumps = np.exp(-((x[:, None] - z) ** 2) / 2e-4) / np.sqrt(2e-4 * np.pi)
+    smooth = np.trapezoid(bumps * np.sin(np.pi * (z - 0.25) / 0.15), z, axis=1)
+    return np.select([x <= 0.6, x <= 0.75, x <= 0.9], [smooth, -1.0, 1.0], 0.0)
+
+
+def run_jumps(
+    seeds: Sequence[int], inducing: Sequence[int], hidden: Sequence[int], schedule: Schedule, particles: int
+) -> list[Record]:
+    """SMSE of the exact, the sparse and the deep GP on the true function."""
+    x, new = np.linspace(0, 1, 200)[:, None], np.linspace(0, 1, 1000)[:, None]
+    truth, noise = jumps(new[:, 0])[:, None], 0.02**2
+    records: list[Record] = []
+    for seed in seeds:
+        data = dgpax.dataset(x, jumps(x[:, 0]) + noise**0.5 * np.random.default_rng(seed).normal(size=200))
+        known = {"kernel": Matern32(), "noise_variance": noise, "seed": seed}
+        exact = fit_stride(data, Injective(), None, num_particles=1, schedule=NOTHING, **known)
+        names = {"kind": "jumps", "seed": seed}
+        records.append(names | {"model": "GP", "inducing": 0, "hidden": 0} | shallow_scores(exact, new, truth))
+        for m in inducing:
+            sparse = fit_stride(data, Injective(), m, num_particles=1, schedule=NOTHING, **known)
+            at = {"model": "sparse GP", "inducing": m, "hidden": 0}
+            records.append(names | at | shallow_scores(sparse, new, truth))
+            for L in hidden:
+                fitted = fit_stride(
+                    data, Injective(L), m, num_particles=particles, schedule=schedule, initial=sparse.initial, seed=seed
+                )
+                at = {"model": "STRIDE, injective", "inducing": m, "hidden": L}
+                records.append(names | at | deep_scores(fitted, new, truth))
+                say(records[-1])
+    return records
+
+
+def run_uci(
+    datasets: Sequence[str], models: Sequence[str], folds: Sequence[int], schedule: Schedule, particles: int
+) -> list[Record]:
+    """Folds of ten on distinct inputs; all have as many training rows, so that nothing is compiled twice."""
+    records: list[Record] = []
+    for name in datasets:
+        whole = dgpax.load(name)
+        kept = distinct_rows(jnp.asarray(whole.x))
+        x, y = whole.x[kept], whole.y[kept].reshape(len(kept), -1)
+        parts = np.array_split(np.random.default_rng(0).permutation(len(x)), 10)
+        num_rows = len(x) - max(map(len, parts))
+        for fold in folds:
+            train = np.concatenate([part for i, part in enumerate(parts) if i != fold])[:num_rows]
+            data, test = dgpax.dataset(x[train], y[train]), parts[fold]
+            names = {"kind": "uci", "dataset": name, "fold": fold}
+            for record in _fold(data, x[test], y[test], models, schedule, particles, fold):
+                records.append(names | record)
+                say(records[-1])
+    return records
+
+
+def _fold(data, x, y, models: Sequence[str], schedule: Schedule, particles: int, seed: int):
+    """Records of one fold; the one-layer GPs are trained once for all models that start from them."""
+    at = {"kernel": ISOTROPIC, "seed": seed}
+    settings = {"schedule": schedule, "num_particles": particles, "seed": seed}
+    if set(models) & {"GP", *DEEP}:
+        exact = fit_stride(data, Composition(), None, num_particles=1, schedule=NOTHING, **at)
+        if "GP" in models:
+            yield {"model": "GP"} | shallow_scores(exact, x, y)
+        for model in (m for m in models if m in DEEP):
+            fitted = fit_stride(data, DEEP[model], None, initial=exact.initial, **settings)
+            yield {"model": model} | deep_scores(fitted, x, y)
+    if set(models) & {"sparse GP", *STRIDE}:
+        sparse = fit_stride(data, Composition(), NUM_INDUCING, num_particles=1, schedule=NOTHING, **at)
+        if "sparse GP" in models:
+            yield {"model": "sparse GP"} | shallow_scores(sparse, x, y)
+        for model in (m for m in models if m in STRIDE):
+            architecture, hidden = STRIDE[model]
+            fitted = fit_stride(data, architecture, NUM_INDUCING, hidden=hidden, initial=sparse.initial, **settings)
+            yield {"model": model} | deep_scores(fitted, x, y)
