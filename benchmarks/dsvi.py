@@ -38,7 +38,8 @@ Adam is the paper's optimiser (0.01); natural gradients (0.1, Adam 0.03 for the 
 log-likelihood is that of the mixture over 100 samples, in the units of y; seconds are for all splits together, trained
 in one program, and left out where the GPU was shared with another run. Splits are the standard ones, not the authors'.
 Power with two layers was first given 10,000 steps of Adam, then 15,000, as the first fell short of the paper (20,000).
-Power with four and five layers was given 10,000 steps, on five splits, as kin8nm and naval were. In float32, Kuu and its factor are in float64.
+With four and five layers, power (10,000 steps of Adam) and kin8nm were trained on five splits only, and so was naval.
+In float32, Kuu and its factor are in float64.
 MNIST: 60,000 training and 10,000 test images with pixels in [0, 1], robust-max likelihood, isotropic RBF kernels, inner
 layers of width 30 whose means are uncentred principal components, Adam (0.01) with minibatches of 5,000. The samples of
 large sets stand in for the paper's (HIGGS, SUSY, rectangles-images, airline), which are far larger: the numbers aren't
