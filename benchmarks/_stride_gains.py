@@ -40,10 +40,23 @@ def run_gains(cases: list[tuple[int, int, int]]) -> list[Record]:
         seconds, seconds_direct = _seconds(closed, 5), _seconds(direct, 1)
         names = {"kind": "gains", "rows": n, "inducing": m, "candidates": candidates}
         records.append(
-            names | {"seconds": seconds, "seconds_direct": seconds_direct, "speedup": seconds_direct / seconds}
+            names
+            | {"seconds": seconds, "seconds_direct": seconds_direct, "speedup": seconds_direct / seconds}
+            | {"exponent": None, "exponent_direct": None}
         )
         say(records[-1])
     return records
+
+
+def with_exponents(records: list[Record]) -> list[Record]:
+    """The same; the last record also has the powers of the inducing points by which the seconds grow from the first."""
+    first, last = records[0], records[-1]
+
+    def exponent(key: str) -> float:
+        return float(np.log(float(last[key] or 0) / float(first[key] or 0))) / grown
+
+    grown = float(np.log(float(last["inducing"] or 0) / float(first["inducing"] or 0)))
+    return [*records[:-1], last | {"exponent": exponent("seconds"), "exponent_direct": exponent("seconds_direct")}]
 
 
 @eqx.filter_jit

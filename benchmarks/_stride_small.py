@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -38,6 +40,8 @@ HIDDEN: dict[str, AbstractHiddenMethod] = {"": Standard(), ", ACA": CrossApproxi
 STRIDE = {f"STRIDE, {a}{h}": (A, H) for a, A in ARCHITECTURES.items() for h, H in HIDDEN.items()}
 DEEP = {f"deep GP, {name}": ARCHITECTURES[name] for name in ("composition", "convolution")}
 UCI_MODELS = ("GP", "sparse GP", *STRIDE, *DEEP)
+JUMP_MODELS = {"STRIDE, injective": 0, "STRIDE, injective, EM updates": 20}
+"""Steps on the top layer's hyperparameters in every maximisation; the paper has none."""
 NUM_INDUCING = 50
 
 
@@ -66,11 +70,12 @@ def run_jumps(
             sparse = fit_stride(data, Injective(), m, num_particles=1, schedule=NOTHING, **known)
             at = {"model": "sparse GP", "inducing": m, "hidden": 0}
             records.append(names | at | shallow_scores(sparse, new, truth))
-            for L in hidden:
+            for L, (model, updates) in itertools.product(hidden, JUMP_MODELS.items()):
                 fitted = fit_stride(
-                    data, Injective(L), m, num_particles=particles, schedule=schedule, initial=sparse.initial, seed=seed
-                )
-                at = {"model": "STRIDE, injective", "inducing": m, "hidden": L}
+                    data, Injective(L), m, num_particles=particles, schedule=replace(schedule, num_updates=updates),
+                    initial=sparse.initial, seed=seed,
+                )  # fmt: skip
+                at = {"model": model, "inducing": m, "hidden": L}
                 records.append(names | at | deep_scores(fitted, new, truth))
                 say(records[-1])
     return records

@@ -44,7 +44,7 @@ def markdown(table: Table, records: Sequence[dict[str, Any]]) -> str | None:
         [*table.names, *(column.heading for column in table.columns)],
         ["---"] * len(table.names) + ["---:"] * len(table.columns),
         *(
-            [*names, *(average([r[c.key] for r in group], c.form) for c in table.columns)]
+            [*names, *(average([r.get(c.key) for r in group], c.form) for c in table.columns)]
             for names, group in groups.items()
         ),
         *([row.get(key, MISSING) for key in keys] for row in table.published if row["dataset"] in measured),

@@ -1,4 +1,4 @@
-"""Table 1 and Figures 5 and E1-E6 of CU: `python -m benchmarks.compositional`; `--quick` tries it out.
+"""Table 1 and Figures 5, 6, D1 and E1-E6 of CU: `python -m benchmarks.compositional`; `--quick` tries it out.
 
 About a minute per trial, posterior and core for 30,000 steps; the trials of a posterior are trained in one program.
 """
@@ -29,6 +29,7 @@ from dgpax.parameters import fixed
 from dgpax.posteriors import AbstractPosterior, Chain, Coupled, PointsAsLocations
 from dgpax.prediction import LayerDraws, compositional_report, layer_draws
 
+from . import _compositional_warps as warps
 from ._record import RESULTS, Record, command_line, write
 from ._tables import Column, Table
 
@@ -73,6 +74,7 @@ TABLES = (
             Column("share_3", "Var f3 / prior's", ".1e"),
         ),
     ),
+    *warps.TABLES,
 )
 POSTERIORS: dict[str, Callable[[DeepGP], Variational]] = {
     "mean-field": lambda model: _method(_narrow(Coupled.at_prior(model.layers, "mean-field"))),
@@ -91,7 +93,7 @@ NUM_INDUCING = 10
 
 def main(argv: list[str] | None = None) -> Path:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--parts", nargs="+", choices=("table", "three-layers"), default=["table"])
+    parser.add_argument("--parts", nargs="+", choices=PARTS, default=["table"])
     parser.add_argument("--posteriors", nargs="+", choices=POSTERIORS, default=list(POSTERIORS))
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--steps", type=int, default=30_000)
@@ -103,7 +105,7 @@ def main(argv: list[str] | None = None) -> Path:
         arguments.trials, arguments.steps = 2, 20
     started, records, path = time.perf_counter(), [], None
     for part in arguments.parts:
-        records += (table if part == "table" else three_layers)(arguments)
+        records += PARTS[part](arguments)
         path = write(
             "compositional",
             records,
@@ -227,6 +229,13 @@ def _draw(path: Path, drawn: dict[str, list[LayerDraws]], data: Dataset) -> None
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=130)
 
+
+PARTS: dict[str, Callable[[argparse.Namespace], list[Record]]] = {
+    "table": table,
+    "three-layers": three_layers,
+    "alignment": warps.alignment,
+    "heartbeat": warps.heartbeat,
+}
 
 if __name__ == "__main__":
     main()

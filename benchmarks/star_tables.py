@@ -8,8 +8,9 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -149,7 +150,7 @@ def scores(fitted: Fit, test: dgpax.Dataset) -> Record:
     }
 
 
-def paired(records: Sequence[Record]) -> list[Record]:
+def paired(records: Sequence[Mapping[str, Any]]) -> list[Record]:
     """Stripes-and-arrow less the mean field, over the splits, where both were run."""
     rows: list[Record] = []
     names = dict.fromkeys((record["dataset"], record["setting"]) for record in records if record["kind"] == "fit")

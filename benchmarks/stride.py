@@ -1,6 +1,7 @@
 """STRIDE: `python -m benchmarks.stride --part jumps`.
 
-Parts: gains, jumps, inducing, layers, time, uci, fashion, growth; `--quick` is a small one of each and records nothing.
+Parts: gains, jumps, inducing, layers, time, uci, fashion, growth. `--quick` tries gains, jumps, uci or growth out in a
+small size and records nothing.
 Data that isn't shipped must be in the data folder. `uci` and `fashion` are for a GPU, a process per dataset or per
 number of inducing points, each with a `--name`.
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 from dgpax.stride import Schedule
 
 from ._record import RESULTS, Record, command_line, write
-from ._stride_gains import run_gains
+from ._stride_gains import run_gains, with_exponents
 from ._stride_large import FASHION_MODELS, PUBLISHED_ROWS, run_fashion, run_growth
 from ._stride_small import UCI_MODELS, run_jumps, run_uci
 from ._tables import Column, Table
@@ -60,6 +61,8 @@ TABLES = (
             Column("seconds", "seconds, closed form", ".3f"),
             Column("seconds_direct", "direct", ".3f"),
             Column("speedup", "ratio", ".1f"),
+            Column("exponent", "exponent of the inducing points", ".2f"),
+            Column("exponent_direct", "direct", ".2f"),
         ),
     ),
 )
@@ -68,7 +71,9 @@ LARGE = Schedule(num_exchanges=3, num_candidates=1000)
 ONE = Schedule(num_iterations=1, num_steps=20, num_exchanges=1, num_candidates=100)
 SHORT = Schedule(num_iterations=2, num_steps=20, num_exchanges=2, num_candidates=50)
 PARTS: dict[str, Callable[[argparse.Namespace], list[Record]]] = {
-    "gains": lambda a: run_gains([(5000, 50, 500), (2000, 100, 100), (2000, 200, 200), (2000, 400, 400)]),
+    "gains": lambda a: (
+        run_gains([(5000, 50, 500)]) + with_exponents(run_gains([(2000, m, m) for m in (100, 200, 400)]))
+    ),
     "jumps": lambda a: run_jumps(a.runs or range(5), a.inducing or [20], [2], JUMPS, 10),
     "inducing": lambda a: run_jumps(a.runs or range(5), a.inducing or [10, 30, 40, 50], [2], JUMPS, 10),
     "layers": lambda a: run_jumps(a.runs or range(5), a.inducing or [20], [1, 3, 4], JUMPS, 10),
@@ -89,7 +94,7 @@ QUICK: dict[str, Callable[[], list[Record]]] = {
 
 def main(argv: list[str] | None = None) -> Path:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", choices=PARTS, default="time")
+    parser.add_argument("--part", choices=PARTS, default="gains")
     parser.add_argument("--datasets", nargs="+", default=["energy", "concrete", "boston"])
     parser.add_argument("--models", nargs="+", choices=sorted({*UCI_MODELS, *FASHION_MODELS}), metavar="MODEL")
     parser.add_argument("--folds", type=int, nargs="+", choices=range(10), help="of ten, counted from 0")
@@ -102,11 +107,10 @@ def main(argv: list[str] | None = None) -> Path:
     started = time.perf_counter()
     if arguments.quick and arguments.results == RESULTS:
         arguments.results = Path(tempfile.mkdtemp())
-    run_quick = [record for part in QUICK.values() for record in part()] if arguments.quick else None
     return write(
         "stride",
-        PARTS[arguments.part](arguments) if run_quick is None else run_quick,
-        part=arguments.name or ("quick" if arguments.quick else arguments.part),
+        QUICK[arguments.part]() if arguments.quick else PARTS[arguments.part](arguments),
+        part=arguments.name or arguments.part,
         command=command_line("benchmarks.stride", sys.argv[1:] if argv is None else argv),
         precision="float64",
         seeds=list(arguments.runs or [0]),

@@ -27,6 +27,7 @@ from benchmarks import (  # noqa: E402
     star_studies,
     star_tables,
     steps,
+    stride,
 )
 
 FIT = {"kind": "fit", "dataset": "energy", "model": "exact", "library": "dgpax", "split": 0, "rmse": 0.5}
@@ -280,3 +281,11 @@ def test_quick_studies_of_coupled_posteriors(tmp_path):
     page = report.render(tmp_path)
     assert page.count("| stripes-and-arrow |") == 2 * star_studies.BINS
     assert "| sampled | 4 |" in page
+
+
+@pytest.mark.slow
+def test_a_quick_run_of_stride(tmp_path):
+    path = stride.main(["--quick", "--part", "gains", "--results", str(tmp_path)])
+    (record,) = json.loads(path.read_text("utf-8"))["records"]
+    assert record["seconds"] > 0
+    assert "| 500 | 10 | 50 |" in report.render(tmp_path)

@@ -135,8 +135,8 @@ def test_masked_entries_are_missing():
         (X[:, 0], InputError, r"Reshape your data.*x\.reshape\(-1, 1\)"),  # 14
         (3.0, InputError, r"got shape \(\)"),
         (np.zeros((4, 28, 28)), InputError, r"got shape \(4, 28, 28\).*reshape"),
-        (X[:0], InputError, r"0 sample\(s\) in x \(shape=\(0, 3\)\) while a minimum of 1 is required"),  # 12
-        (X[:, :0], InputError, r"0 feature\(s\) in x \(shape=\(4, 0\)\) while a minimum of 1 is required"),
+        (X[:0], InputError, r"0 sample\(s\) \(shape=\(0, 3\)\) while a minimum of 1 is required"),  # 12
+        (X[:, :0], InputError, r"0 feature\(s\) \(shape=\(4, 0\)\) while a minimum of 1 is required"),
         (X[:3], InputError, "x has 3, y has 4"),
         (with_entry(X, (1, 2), INF), InputError, "x has inf in 1 of 4 rows, in column 2"),  # 25
         (with_entry(with_entry(X, (1, 2), NAN), (0, 0), NAN), InputError, "x has NaN in 2 of 4 rows, in columns 0, 2"),

@@ -126,6 +126,7 @@ def test_natural_gradients_survive_curvature_of_the_wrong_sign():
     assert np.mean(fitted.report.history[-100:]) > 0
 
 
+@pytest.mark.slow
 def test_locations_stay_finite_in_float32():
     data = _data()
     single = dgpax.dataset(np.asarray(data.x, np.float32), np.asarray(data.y, np.float32))

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import dgpax
 from dgpax.errors import InputError, NumericalError, UnknownNameError
-from dgpax.inference import LBFGS, AbstractMethod, Exact, Gradient, Sparse, StopWhenStale
+from dgpax.inference import LBFGS, AbstractMethod, Exact, Gradient, Sparse, StopWhenFalling, StopWhenStale
 from dgpax.inference._loop import suitable_blas_threads
 from dgpax.objectives import log_evidence
 from dgpax.parameters import find, freeze, set_prior
@@ -173,6 +173,28 @@ def test_early_stopping_restores_the_best(data):
     fitted = dgpax.fit(dgpax.gp_regression(data), data, engine=engine, stopping=stopping)
     assert fitted.report.steps == 25
     assert _same(fitted.model, states[1])
+
+
+@pytest.mark.parametrize(
+    ("scores", "steps"),
+    [
+        ([0, 1, 2, 3, 4, 3, 2, 1, 0, -1, -2], 45),  # means of two fall from the look at 30 on, and did so three times
+        ([9, 8, 7, 6, 5, 4, 3, 2, 1, 0, -1], 30),  # not before the earliest step
+        ([0, 1, 2, 3, 4, 3, 2, 3, 4, 3, 2], 55),  # never three times in a row
+    ],
+)
+def test_stopping_when_the_smoothed_score_falls_keeps_the_last_state(data, scores, steps):
+    remaining, states = iter(scores), []
+
+    def monitor(model):
+        states.append(model)
+        return next(remaining)
+
+    rule = StopWhenFalling(monitor, every=5, window=2, looks_per_strip=1, num_strips=3, earliest=25)
+    engine = Gradient(max_steps=55, steps_per_call=5)
+    fitted = dgpax.fit(dgpax.gp_regression(data), data, engine=engine, stopping=rule)
+    assert fitted.report.steps == steps
+    assert _same(fitted.model, states[-1])
 
 
 def test_no_more_steps_than_asked_for(data):

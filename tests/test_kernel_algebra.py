@@ -41,6 +41,7 @@ def assert_same(one: dk.AbstractKernel, other: dk.AbstractKernel, points) -> Non
     np.testing.assert_allclose(one.diag(x), other.diag(x), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 @few
 @given(kernels, kernels, inputs())
 def test_sums_and_products_commute(k1, k2, points):

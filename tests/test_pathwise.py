@@ -81,6 +81,7 @@ def test_mixed_functions():
     np.testing.assert_allclose(values[..., 1], -2 * values[..., 0], rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_joint_samples_have_the_moments_of_the_prediction(deep):
     x = np.linspace(-1, 1, 5)[:, None]
     values = np.asarray(sample_jointly(deep, x, num_samples=4000))[..., 0]

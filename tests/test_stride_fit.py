@@ -57,6 +57,10 @@ def test_prediction_is_a_mixture_in_raw_units(data, fitted):
     assert float(metrics.smse(data.y, prediction)) < 0.4
     assert np.isfinite(float(metrics.nlpd(data.y, prediction)))
     assert np.isfinite(float(metrics.mnll_stride(data.y, prediction.mean, fitted.noise_variance)))
+    moments = fitted.predict_moments(data.x)
+    assert_allclose(moments.mean, prediction.mean, rtol=1e-10)
+    assert_allclose(moments.variance, prediction.variance, rtol=1e-10)
+    assert_allclose(fitted.log_density(data), prediction.log_prob(data.y)[:, 0], rtol=1e-9)
     latent = fitted.predict_latent(data.x)
     assert_allclose(prediction.variance - latent.variance, float(fitted.noise_variance[0]), rtol=1e-6)
 
@@ -153,6 +157,11 @@ def tiny(rows=6):
     return dgpax.dataset(x, np.sin(x))
 
 
+def weighted():
+    data = tiny()
+    return dgpax.dataset(np.asarray(data.x), np.asarray(data.y), weights=np.ones(6))
+
+
 BAD = {
     "more points than rows": (lambda: fit_stride(tiny(), Composition(), 7), "distinct rows"),
     "no points": (lambda: fit_stride(tiny(), Composition(), 0), "between 1"),
@@ -168,6 +177,7 @@ BAD = {
     ),
     "no noise": (lambda: fit_stride(tiny(), Composition(), 3, noise_variance=0.0), "must be positive"),
     "a kernel that isn't stationary": (lambda: fit_stride(tiny(), Composition(), 3, kernel=Linear()), "stationary"),
+    "weights": (lambda: fit_stride(weighted(), Composition(), 3), "no row weights"),
     "no particles": (lambda: fit_stride(tiny(), Composition(), 3, num_particles=0), "num_particles"),
     "sparse layers without points": (
         lambda: fit_stride(tiny(), Composition(), None, hidden=FullySparse(), num_particles=1),

@@ -13,8 +13,9 @@ import dgpax
 PACKAGE = Path(dgpax.__file__).parent
 ORDER = [
     "typing", "errors", "storage", "parameters", "linalg", "distributions", "data", "kernels", "means", "inducing",
-    "covariances", "conditional", "expectations", "likelihoods", "layers", "model", "posteriors", "propagate",
-    "uncertain", "objectives", "inference", "architectures", "prediction", "stride", "io", "metrics", "plot", "cli",
+    "covariances", "conditional", "warps", "expectations", "likelihoods", "layers", "model", "posteriors", "propagate",
+    "uncertain", "objectives", "inference", "architectures", "prediction", "stride", "estimators", "io", "metrics",
+    "alignment", "plot", "report", "cli",
 ]  # fmt: skip
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 

@@ -7,9 +7,11 @@ import jax as _jax
 if "JAX_ENABLE_X64" not in _os.environ:  # float64 is the default of dgpax; set JAX_ENABLE_X64=0 to keep float32
     _jax.config.update("jax_enable_x64", True)
 
+from . import alignment as alignment
 from . import covariances as covariances
 from . import data as data
 from . import distributions as distributions
+from . import estimators as estimators
 from . import expectations as expectations
 from . import inducing as inducing
 from . import inference as inference
@@ -24,7 +26,9 @@ from . import parameters as parameters
 from . import plot as plot
 from . import posteriors as posteriors
 from . import prediction as prediction
+from . import report as report
 from . import stride as stride
+from . import warps as warps
 from .architectures import compare_with_one_layer as compare_with_one_layer
 from .architectures import decoder as decoder
 from .architectures import deep_gp as deep_gp
@@ -37,6 +41,9 @@ from .architectures import star as star
 from .data import Dataset as Dataset
 from .data import dataset as dataset
 from .data import load as load
+from .estimators import DeepGPClassifier as DeepGPClassifier
+from .estimators import DeepGPRegressor as DeepGPRegressor
+from .estimators import DeepGPTransformer as DeepGPTransformer
 from .inference import Fit as Fit
 from .inference import fit as fit
 from .inference import fit_many as fit_many

@@ -20,6 +20,7 @@ from dgpax.inference import (
     NaturalGradient,
     Problem,
     Sampling,
+    Settling,
     Variational,
 )
 
@@ -27,9 +28,10 @@ ENGINES = {
     LBFGS: lambda: LBFGS(max_steps=20),
     Gradient: lambda: Gradient(max_steps=20, steps_per_call=4),
     NaturalGradient: lambda: NaturalGradient(max_steps=20, steps_per_call=4, ramp_steps=1),
+    Settling: lambda: Settling(engine=NaturalGradient(ramp_steps=1), max_steps=20, steps_per_call=4, settle_steps=5),
     SGHMC: lambda: SGHMC(num_warmup=20, num_draws=2, spacing=2, steps_per_call=4),
 }
-METHODS = {NaturalGradient: Variational, SGHMC: lambda: Sampling(num_draws=2)}
+METHODS = {NaturalGradient: Variational, Settling: Variational, SGHMC: lambda: Sampling(num_draws=2)}
 
 
 def test_every_engine_has_a_row():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 import equinox as eqx
@@ -112,7 +113,8 @@ class _Plan(eqx.Module):
         scaling = standardise(data) if isinstance(likelihood, GaussianNoise) else standardise_inputs(data)
         num_outputs = likelihood.num_latents(data.num_outputs)
         width = min(LARGEST_WIDTH, data.num_inputs) if width is None else width
-        return cls(scaling.inputs(data.x), width, num_outputs, likelihood, scaling)
+        x = dataclasses.replace(data, x=scaling.inputs(data.x)).counted().x
+        return cls(x, width, num_outputs, likelihood, scaling)
 
     def stack(
         self,

@@ -14,6 +14,10 @@ from ._catalogue import names as names
 from ._dataset import Dataset as Dataset
 from ._dataset import dataset as dataset
 from ._dataset import outputs_only as outputs_only
+from ._encoding import CategoryColumn as CategoryColumn
+from ._encoding import Encoding as Encoding
+from ._encoding import NumberColumn as NumberColumn
+from ._frames import is_frame as is_frame
 from ._minibatch import batch_indices as batch_indices
 from ._minibatch import minibatch as minibatch
 from ._minibatch import split as split

@@ -13,7 +13,16 @@ from jax.core import Tracer
 
 from ..errors import DgpaxWarning, InputError, InputTypeError, UnknownNameError
 from ..typing import Array, Float, Int
-from ._validation import Columns, all_finite, named, read_inputs, read_outputs, refuse_infinite, refuse_missing
+from ._validation import (
+    Columns,
+    all_finite,
+    as_numpy,
+    named,
+    read_inputs,
+    read_outputs,
+    refuse_infinite,
+    refuse_missing,
+)
 
 
 class Dataset(eqx.Module):
@@ -21,13 +30,15 @@ class Dataset(eqx.Module):
 
     Takes arrays that are already checked, so that it can be built inside jit; `dataset` is the constructor that
     checks. Names are () where the source had none. `rows` are the row numbers of a minibatch in the data it was drawn
-    from; None means all rows in their order.
+    from; None means all rows in their order. `weights` say how often every row counts, 0 or more and not necessarily
+    whole; None means once.
     """
 
     x: Float[Array, "N D"]
     y: Float[Array, "N P"]
     scale: Float[Array, ""] | float = 1.0
     rows: Int[Array, " N"] | None = None
+    weights: Float[Array, " N"] | None = None
     input_names: tuple[str, ...] = eqx.field(static=True, default=())
     output_names: tuple[str, ...] = eqx.field(static=True, default=())
 
@@ -44,15 +55,36 @@ class Dataset(eqx.Module):
         return self.y.shape[1]
 
     def take(self, rows: Int[Array, " B"]) -> Dataset:
-        """These rows, in this order, as a dataset of their own; names and scale stay."""
-        return dataclasses.replace(self, x=self.x[rows], y=self.y[rows], rows=None)
+        """These rows, in this order, as a dataset of their own; names, weights and scale stay."""
+        weights = None if self.weights is None else self.weights[rows]
+        return dataclasses.replace(self, x=self.x[rows], y=self.y[rows], rows=None, weights=weights)
 
     def row_numbers(self) -> Int[Array, " N"]:
         """Which rows of the whole data these are."""
         return jnp.arange(self.num_rows) if self.rows is None else self.rows
 
+    def weighted(self, per_row: Float[Array, "*batch N"]) -> Float[Array, "*batch N"]:
+        """A quantity of every row, as often as the row counts."""
+        return per_row if self.weights is None else self.weights.astype(per_row.dtype) * per_row
 
-def dataset(x, y, *, missing: str = "error") -> Dataset:
+    def refuse_weights(self, who: str) -> None:
+        """Raise an error that says what to do if the rows have weights."""
+        if self.weights is not None:
+            raise InputError(
+                f"{who} has no row weights. Use variational inference, or repeat the rows that count several times."
+            )
+
+    def counted(self) -> Dataset:
+        """The rows whose weight isn't 0. Not for use inside jit."""
+        if self.weights is None:
+            return self
+        weights = np.asarray(self.weights)
+        x, y = np.asarray(self.x)[weights > 0], np.asarray(self.y)[weights > 0]
+        own = jnp.asarray(weights[weights > 0])
+        return dataclasses.replace(self, x=jnp.asarray(x), y=jnp.asarray(y), weights=own, rows=None)
+
+
+def dataset(x, y, *, weights=None, missing: str = "error") -> Dataset:
     """Check data and bring it into the form that models take.
 
     `x` is [N, D], `y` is [N] or [N, P]: NumPy or JAX arrays, lists, pandas or polars frames (whose column names are
@@ -60,7 +92,8 @@ def dataset(x, y, *, missing: str = "error") -> Dataset:
 
     `missing` says what to do with NaN: "error" raises; "drop" leaves out every row that has one, with a warning;
     "keep_outputs" keeps NaN in y as missing outputs, if every row and every column of y has at least one value.
-    Infinite values always raise.
+    Infinite values always raise. `weights` [N] say how often every row counts; exact and collapsed inference refuse
+    them.
     """
     _check_call(missing, x, y)
     inputs, outputs = read_inputs(x), read_outputs(y)
@@ -68,7 +101,7 @@ def dataset(x, y, *, missing: str = "error") -> Dataset:
         raise InputError(
             f"x and y must have the same number of rows; x has {len(inputs.values)}, y has {len(outputs.values)}."
         )
-    return _checked(inputs, outputs, missing)
+    return _checked(inputs, outputs, missing, None if weights is None else _read_weights(weights, inputs))
 
 
 def outputs_only(y, *, missing: str = "keep_outputs") -> Dataset:
@@ -89,12 +122,26 @@ def _check_call(missing: str, *values) -> None:
         )
 
 
-def _checked(inputs: Columns, outputs: Columns, missing: str) -> Dataset:
+def _checked(inputs: Columns, outputs: Columns, missing: str, weights: np.ndarray | None = None) -> Dataset:
     if not (all_finite(inputs.values) and all_finite(outputs.values)):
         refuse_infinite(inputs)
         refuse_infinite(outputs)
+        if weights is not None and missing == "drop":
+            weights = weights[_complete(inputs, outputs)]
         inputs, outputs = _POLICIES[missing](inputs, outputs)
-    return Dataset(inputs.to_jax(), outputs.to_jax(), input_names=inputs.names, output_names=outputs.names)
+    x, y = inputs.to_jax(), outputs.to_jax()
+    own = None if weights is None else jnp.asarray(weights, x.dtype)
+    return Dataset(x, y, weights=own, input_names=inputs.names, output_names=outputs.names)
+
+
+def _read_weights(weights, inputs: Columns) -> np.ndarray:
+    values = as_numpy(weights, "weights")
+    if values.shape != (len(inputs.values),):
+        raise InputError(f"One weight per row is needed, {len(inputs.values)} in all; got shape {values.shape}.")
+    values = values.astype(np.float64)
+    if not (np.all(np.isfinite(values)) and np.all(values >= 0.0) and np.any(values > 0.0)):
+        raise InputError("Weights must be finite numbers of 0 or more, and not all 0.")
+    return values
 
 
 def _refuse(inputs: Columns, outputs: Columns) -> tuple[Columns, Columns]:
@@ -105,7 +152,7 @@ def _refuse(inputs: Columns, outputs: Columns) -> tuple[Columns, Columns]:
 
 
 def _drop(inputs: Columns, outputs: Columns) -> tuple[Columns, Columns]:
-    complete = np.all(~np.isnan(np.hstack([inputs.values, outputs.values])), axis=1)
+    complete = _complete(inputs, outputs)
     num_rows, num_dropped = len(complete), int(np.sum(~complete))
     if num_dropped == num_rows:
         raise InputError(
@@ -114,6 +161,10 @@ def _drop(inputs: Columns, outputs: Columns) -> tuple[Columns, Columns]:
         )
     warnings.warn(f"Dropped {num_dropped} of {num_rows} rows that have NaN in x or y.", DgpaxWarning, stacklevel=4)
     return inputs.rows(complete), outputs.rows(complete)
+
+
+def _complete(inputs: Columns, outputs: Columns) -> np.ndarray:
+    return np.all(~np.isnan(np.hstack([inputs.values, outputs.values])), axis=1)
 
 
 def _keep_outputs(inputs: Columns, outputs: Columns) -> tuple[Columns, Columns]:

@@ -48,8 +48,8 @@ def select_columns(frame: Any, names: Sequence[str], role: str) -> Any:
 
 def frame_to_numpy(frame: Any, role: str, default: np.dtype) -> np.ndarray:
     """A float array [N, D], or [N] of a series; nulls become NaN; float32 if every column is, else `default`."""
-    columns = _columns(frame, role)
-    refused = [column for column in columns if not _is_number(column)]
+    columns = columns_of(frame, role)
+    refused = [column for column in columns if not is_number(column)]
     if refused:
         listing = ", ".join(f"{column.name!r} ({column.dtype})" for column in refused)
         raise InputTypeError(
@@ -57,7 +57,7 @@ def frame_to_numpy(frame: Any, role: str, default: np.dtype) -> np.ndarray:
             "one-hot, e.g. pandas.get_dummies, polars' to_dummies; times as days since a fixed day) or leave them out."
         )
     dtype = np.dtype(np.float32) if columns and all(map(_is_float32, columns)) else default
-    arrays = [_column_to_numpy(column, dtype) for column in columns]
+    arrays = [series_to_numpy(column, dtype) for column in columns]
     shape = _shape(frame, role)
     return arrays[0] if len(shape) == 1 else np.array(arrays, dtype).reshape(shape[1], shape[0]).T
 
@@ -72,13 +72,15 @@ def _shape(frame: Any, role: str) -> tuple[int, ...]:
     return shape
 
 
-def _columns(frame: Any, role: str) -> list[Any]:
+def columns_of(frame: Any, role: str) -> list[Any]:
+    """Its columns as series; a series is its own."""
     if len(_shape(frame, role)) == 1:
         return [frame]
     return frame.get_columns() if _library(frame) == "polars" else [column for _, column in frame.items()]
 
 
-def _is_number(column: Any) -> bool:
+def is_number(column: Any) -> bool:
+    """Does a series hold numbers or truth values?"""
     if _library(column) == "polars":
         return column.dtype.is_numeric() or str(column.dtype) == "Boolean"
     return column.dtype.kind in "fiub"
@@ -88,7 +90,8 @@ def _is_float32(column: Any) -> bool:
     return str(column.dtype).lower() == "float32"
 
 
-def _column_to_numpy(column: Any, dtype: np.dtype) -> np.ndarray:
+def series_to_numpy(column: Any, dtype: np.dtype) -> np.ndarray:
+    """The floats of a series of numbers; nulls become NaN."""
     if _library(column) == "polars":
         return column.cast(float).to_numpy().astype(dtype)
     return column.to_numpy(dtype=dtype, na_value=np.nan)

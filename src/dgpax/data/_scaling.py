@@ -70,13 +70,14 @@ class _Statistics(NamedTuple):
 
 
 def standardise(data: Dataset) -> Scaling:
-    """Mean 0 and population standard deviation 1 in every column of x and y; missing outputs don't count."""
-    return _from_statistics(_statistics(data.x), _statistics(data.y))
+    """Mean 0 and population standard deviation 1 in every column of x and y; missing outputs don't count, and rows
+    count as often as their weights say."""
+    return _from_statistics(_statistics(data.x, data.weights), _statistics(data.y, data.weights))
 
 
 def standardise_inputs(data: Dataset) -> Scaling:
     """Scale x only, for outputs that have units of their own: classes, counts, 0/1."""
-    return _from_statistics(_statistics(data.x), _unscaled(data.num_outputs))
+    return _from_statistics(_statistics(data.x, data.weights), _unscaled(data.num_outputs))
 
 
 def identity_scaling(num_inputs: int, num_outputs: int) -> Scaling:
@@ -99,7 +100,7 @@ def _unscaled(size: int) -> _Statistics:
 
 
 @jax.jit
-def _statistics(values: Float[Array, "N D"]) -> _Statistics:
+def _statistics(values: Float[Array, "N D"], weights: Float[Array, " N"] | None = None) -> _Statistics:
     """Two-pass mean and deviation, with the rounding error of the mean corrected [Chan, Golub & LeVeque 1983].
 
     Every column is divided by its largest magnitude first and its deviations from the mean by theirs, so that no
@@ -107,11 +108,12 @@ def _statistics(values: Float[Array, "N D"]) -> _Statistics:
     it then has scale 1 and the middle of its range as mean. It takes two rows to call a flat column constant.
     """
     values = values.astype(jnp.result_type(float))
-    present = ~jnp.isnan(values)
-    count = jnp.maximum(jnp.sum(present, axis=0), 1)
+    weights = jnp.ones(len(values), values.dtype) if weights is None else weights.astype(values.dtype)
+    present = ~jnp.isnan(values) & (weights > 0)[:, None]
+    total = jnp.sum(present * weights[:, None], axis=0)
 
     def average(terms):
-        return jnp.sum(jnp.where(present, terms, 0.0), axis=0) / count
+        return jnp.sum(jnp.where(present, weights[:, None] * terms, 0.0), axis=0) / jnp.where(total > 0, total, 1.0)
 
     def largest(terms):
         size = jnp.max(jnp.where(present, jnp.abs(terms), 0.0), axis=0)
@@ -132,5 +134,5 @@ def _statistics(values: Float[Array, "N D"]) -> _Statistics:
     return _Statistics(
         mean=jnp.where(flat, middle, magnitude * mean),
         scale=jnp.where(flat, 1.0, magnitude * deviation),
-        constant=flat & (len(values) > 1),
+        constant=flat & (jnp.sum(weights > 0) > 1),
     )

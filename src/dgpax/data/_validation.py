@@ -89,7 +89,7 @@ def _refuse_empty(columns: Columns) -> Columns:
     for axis, noun in enumerate(("sample", "feature" if columns.role == "x" else "output")):
         if columns.values.shape[axis] == 0:
             raise InputError(
-                f"Found 0 {noun}(s) in {columns.role} (shape={columns.values.shape}) while a minimum of 1 is required."
+                f"Found 0 {noun}(s) (shape={columns.values.shape}) while a minimum of 1 is required in {columns.role}."
             )
     return columns
 
@@ -102,7 +102,7 @@ def _read(value: Any, role: str) -> tuple[np.ndarray | Array, tuple[str, ...]]:
         raise InputTypeError(
             f"{role} is a sparse matrix, which can't be used. If it fits in memory, make it dense: {role}.toarray()."
         )
-    array = value if isinstance(value, jax.Array) else _to_numpy(value, role)
+    array = value if isinstance(value, jax.Array) else as_numpy(value, role)
     _refuse_dtype(array.dtype, role)
     is_float32 = array.dtype.kind == "f" and array.dtype.itemsize == 4
     with np.errstate(over="ignore"):
@@ -117,7 +117,8 @@ def _refuse_dtype(dtype: Any, role: str) -> None:
         raise InputTypeError(f"Real numbers are needed; {role} has dtype {dtype}.")
 
 
-def _to_numpy(value: Any, role: str) -> np.ndarray:
+def as_numpy(value: Any, role: str) -> np.ndarray:
+    """What NumPy makes of it; masked entries become NaN."""
     if isinstance(value, np.ma.MaskedArray) and value.dtype.kind in "fiub":
         return np.ma.filled(value.astype(np.result_type(value.dtype, np.float32)), np.nan)
     try:

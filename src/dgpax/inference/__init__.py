@@ -20,10 +20,12 @@ from ._noisy_inputs import NoisyInputs as NoisyInputs
 from ._report import FitReport as FitReport
 from ._sampling import ModelAndChain as ModelAndChain
 from ._sampling import Sampling as Sampling
+from ._settling import Settling as Settling
 from ._sghmc import SGHMC as SGHMC
 from ._sghmc import MarkovChain as MarkovChain
 from ._stopping import AbstractStopping as AbstractStopping
 from ._stopping import NeverStop as NeverStop
+from ._stopping import StopWhenFalling as StopWhenFalling
 from ._stopping import StopWhenStale as StopWhenStale
 from ._variational import ModelAndPosterior as ModelAndPosterior
 from ._variational import Variational as Variational

@@ -110,7 +110,7 @@ class Task(NamedTuple):
     def of(cls, method: AbstractMethod, model: DeepGP, data: Dataset, seed: int) -> Task:
         """With a single row, the model's parameters stay as they are."""
         scaled = check(model, data)
-        prior = freeze(model) if data.num_rows == 1 else model
+        prior = freeze(model) if data.counted().num_rows == 1 else model
         target = method.target(cast(prior, data.x.dtype), scaled)
         return cls(model, data, scaled, target, method.prepare(target, scaled), seed)
 
@@ -194,13 +194,14 @@ def check(model: DeepGP, data: Dataset) -> Dataset:
 
 def _report(run: Run, method, engine, target, model, clipped: int, data: Dataset, started: float) -> FitReport:
     columns = () if model.scaling is None else constant_columns(model.scaling, data.input_names)
-    notes = notes_about(model, data, columns)
+    counted = data.counted()
+    notes = notes_about(model, counted, columns)
     for note in notes:
         warnings.warn(note, DgpaxWarning, stacklevel=3)
     return FitReport(
         inference=type(method).__name__,
         engine=type(engine).__name__,
-        num_rows=data.num_rows,
+        num_rows=counted.num_rows,
         num_parameters=sum(p.raw.size for p in find(target).values() if p.trainable),
         steps=run.step,
         seconds=time.perf_counter() - started,

@@ -83,7 +83,7 @@ class Run:
         if any([callback(progress) for callback in limits.callbacks]):
             return "a callback asked for it"
         if limits.stopping.done():
-            return "the monitored score stopped improving; the best state was restored"
+            return "the monitored score stopped improving"
         if limits.max_seconds is not None and progress.seconds > limits.max_seconds:
             return f"the time of {limits.max_seconds:g} s was up"
         return None

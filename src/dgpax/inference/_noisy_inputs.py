@@ -62,7 +62,7 @@ class NoisyInputs(AbstractMethod):
         w = target.errors(data)
         stddev = jnp.sqrt(self._variance(target.model, data))
         x = Gaussian(data.x + stddev * w.mean, stddev**2 * w.variance)
-        kl = jnp.sum(standard_kl(w))
+        kl = jnp.sum(data.weighted(jnp.sum(standard_kl(w), axis=-1)))
         if self.num_samples is None:
             return uncertain_elbo(target.model, target.posterior, data, x, input_kl=kl)
         return sampled_uncertain_elbo(

@@ -60,3 +60,46 @@ class StopWhenStale(AbstractStopping):
         if not self.scores:
             return False
         return len(self.scores) - 1 - int(np.nanargmax(self.scores)) >= self.patience
+
+
+class StopWhenFalling(AbstractStopping):
+    """The rule of [STAR, section 4.1]: stops when a smoothed score has fallen over several strips of steps in a row.
+
+    `monitor` is looked at every `every` steps and averaged over the last `window` looks. After `earliest` steps, the
+    fit ends when this average fell in each of the last `num_strips` strips of `looks_per_strip` looks. The last state
+    is kept, not the best.
+    """
+
+    def __init__(
+        self,
+        monitor: Callable[[PyTree], float],
+        *,
+        every: int = 10,
+        window: int = 50,
+        looks_per_strip: int = 5,
+        num_strips: int = 5,
+        earliest: int = 5_000,
+    ):
+        if min(every, window, looks_per_strip, num_strips) < 1:
+            raise InputError(
+                "StopWhenFalling needs every, window, looks_per_strip and num_strips >= 1; "
+                f"got {every}, {window}, {looks_per_strip}, {num_strips}."
+            )
+        self.monitor, self.every, self.window = monitor, every, window
+        self.looks_per_strip, self.num_strips, self.earliest = looks_per_strip, num_strips, earliest
+        self.scores: list[float] = []
+        self._next, self._step = every, 0
+
+    def score(self, step, target):
+        self._step = step
+        if step >= self._next:
+            self._next = step + self.every
+            self.scores.append(float(self.monitor(target())))
+        return None
+
+    def done(self):
+        if self._step <= self.earliest or len(self.scores) <= self.num_strips * self.looks_per_strip:
+            return False
+        ends = len(self.scores) - self.looks_per_strip * np.arange(self.num_strips + 1)
+        newest_first = [np.mean(self.scores[max(0, end - self.window) : end]) for end in ends]
+        return bool(np.all(np.diff(newest_first) > 0))

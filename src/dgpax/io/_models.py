@@ -4,32 +4,39 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..errors import InputTypeError, ModelFileError
+from ..estimators import AbstractEstimator
 from ..inference import Fit
 from ..storage import read, write
+from ._estimators import SavedEstimator, as_estimator, as_saved
 from ._registry import REGISTRY
 
 KIND = "dgpax model"
 
 
-def save(fitted: Fit, path: str | os.PathLike[str], *, own: Sequence[type | Callable] = ()) -> None:
-    """Write a fitted model to one file, or leave what was there if that fails.
+def save(fitted: Fit | AbstractEstimator, path: str | os.PathLike[str], *, own: Sequence[type | Callable] = ()) -> None:
+    """Write a fitted model or estimator to one file, or leave what was there if that fails.
 
     `own` names classes and functions that are not of dgpax, such as a kernel of yours or the warp of `kernels.Warped`:
     the file holds their names only, and `load_model` needs them again.
     """
-    if not isinstance(fitted, Fit):
+    value = as_saved(fitted) if isinstance(fitted, AbstractEstimator) else fitted
+    if not isinstance(value, Fit | SavedEstimator):
         raise InputTypeError(f"save(fitted, path) takes what fit() returns; got {type(fitted).__name__}.")
-    write(path, KIND, fitted, REGISTRY.with_own(tuple(own)))
+    write(path, KIND, value, REGISTRY.with_own(tuple(own)))
 
 
-def load_model(path: str | os.PathLike[str], *, own: Sequence[type | Callable] = ()) -> Fit:
-    """Read a fitted model; on the same machine it predicts what the saved one did, to the last bit.
+def load_model(path: str | os.PathLike[str], *, own: Sequence[type | Callable] = ()) -> Any:
+    """Read a fitted model, a `Fit` or an estimator; on the same machine it predicts what the saved one did, to the last
+    bit.
 
     Everything in the file is checked first, and nothing in it is run: one from a stranger can at worst be a bad model.
     """
     fitted = read(path, KIND, REGISTRY.with_own(tuple(own)))
+    if isinstance(fitted, SavedEstimator):
+        return as_estimator(fitted)
     if not isinstance(fitted, Fit):
         raise ModelFileError(f"{path} holds a {type(fitted).__name__}, not a fitted model.")
     return fitted

@@ -21,6 +21,7 @@ from .. import (
     posteriors,
 )
 from ..storage import Names, is_record
+from ._estimators import SavedEstimator, Texts
 
 PACKAGES = (
     data,
@@ -46,4 +47,7 @@ def _classes(package: types.ModuleType) -> Iterator[tuple[str, type]]:
             yield f"{package.__name__.removeprefix('dgpax.')}.{name}", value
 
 
-REGISTRY = Names({name: kind for package in PACKAGES for name, kind in _classes(package)})
+REGISTRY = Names(
+    {name: kind for package in PACKAGES for name, kind in _classes(package)}
+    | {"estimators.SavedEstimator": SavedEstimator, "estimators.Texts": Texts}
+)

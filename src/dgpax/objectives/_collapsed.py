@@ -29,6 +29,7 @@ class CollapsedBoundTerms(AbstractTerms):
 
 def collapsed_bound(model: DeepGP, data: Dataset, chunk_rows: int | None = None) -> CollapsedBoundTerms:
     """log N(y | 0, Q + σ²I) − tr(K − Q)/(2σ²), Q = KfuKuu⁻¹Kuf, summed over outputs [Titsias 2009, eq. 9]."""
+    data.refuse_weights("Sparse inference")
     terms = collapsed_statistics(model, data, chunk_rows)
     noise = noise_variances(model)
     N, P = terms.num_rows, terms.yy.shape[0]

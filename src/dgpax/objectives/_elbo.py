@@ -38,10 +38,11 @@ def elbo(
     num_samples: int = 1,
     chunk_rows: int | None = None,
 ) -> ELBOTerms:
-    """Σ_n E_q[log p(y_n | f_n)] · N/B − KL(q || p), by samples of the inner layers [DSVI, eq. 18].
+    """Σ_n w_n E_q[log p(y_n | f_n)] · N/B − KL(q || p), by samples of the inner layers [DSVI, eq. 18].
 
-    For data in the model's units. A model with one layer needs neither a key nor samples. `chunk_rows` bounds the
-    memory and keeps intermediates in a CPU's cache; it changes nothing else.
+    w_n is the weight of the row, 1 unless the data has some. For data in the model's units. A model with one layer
+    needs neither a key nor samples. `chunk_rows` bounds the memory and keeps intermediates in a CPU's cache; it changes
+    nothing else.
     """
     if len(model.layers) == 1:
         return _terms(model, posterior, posterior, batch, (), chunk_rows)
@@ -78,7 +79,7 @@ def _terms(
 ) -> ELBOTerms:
     """The likelihood under `functions`, the KL of the posterior."""
     carry = functions.begin(model.layers)
-    rows = (batch.x, batch.y, batch.row_numbers(), rows_first(noise))
+    rows = (batch.x, batch.y, batch.weights, batch.row_numbers(), rows_first(noise))
     per_chunk = sum_over_rows(expected_log_likelihood, (model, functions, carry), rows, chunk_rows)
     return ELBOTerms(
         batch.scale * per_chunk,
@@ -89,12 +90,12 @@ def _terms(
 
 
 def expected_log_likelihood(shared, rows) -> Float[Array, ""]:
-    """Σ_n of E_q[log p(y_n | f_n)], averaged over samples."""
+    """Σ_n of E_q[log p(y_n | f_n)], as often as the row counts, averaged over samples."""
     model, posterior, carry = shared
-    x, y, numbers, noise = rows
-    batch = Dataset(x, y, rows=numbers)
+    x, y, weights, numbers, noise = rows
+    batch = Dataset(x, y, rows=numbers, weights=weights)
     q = propagate(model.layers, posterior, x, carry, rows_first(noise), batch=batch)
-    per_row = model.likelihood.expected_log_prob(q, y)
+    per_row = batch.weighted(model.likelihood.expected_log_prob(q, y))
     return jnp.sum(per_row) / (per_row.size / per_row.shape[-1])
 
 
@@ -103,7 +104,8 @@ def latent_kl(model: DeepGP, posterior: AbstractPosterior, batch: Dataset) -> Fl
     total = jnp.zeros((), batch.x.dtype)
     for index, layer in enumerate(model.layers):
         if isinstance(layer, LatentVariables):
-            total = total + jnp.sum(standard_kl(posterior.latents(index, batch)))
+            per_row = jnp.sum(standard_kl(posterior.latents(index, batch)), axis=-1)
+            total = total + jnp.sum(batch.weighted(per_row))
     return total
 
 

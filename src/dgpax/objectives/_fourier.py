@@ -38,6 +38,7 @@ class FourierStatistics(eqx.Module):
     @classmethod
     def of(cls, model: DeepGP, data: Dataset, chunk_rows: int | None = None) -> FourierStatistics:
         """One pass over data in the model's units, `chunk_rows` (10,000) at a time: O(N·M²), not differentiated."""
+        data.refuse_weights("Sparse inference")
         layer = one_gp_layer(model)
         _check(layer, data)
         chunk_rows = CHUNK_ROWS if chunk_rows is None else chunk_rows

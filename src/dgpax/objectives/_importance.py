@@ -69,7 +69,7 @@ def importance_weighted_elbo(
     y = jnp.broadcast_to(batch.y[:, None], (*batch.y.shape[:1], num_weights, batch.y.shape[-1]))
     log_weights = model.likelihood.expected_log_prob(q, y) + log_ratio
     per_row = logsumexp(log_weights, axis=-1) - jnp.log(num_weights)
-    total = batch.scale * jnp.sum(per_row) / num_samples
+    total = batch.scale * jnp.sum(batch.weighted(per_row)) / num_samples
     return ImportanceWeightedTerms(total, posterior.kl(model.layers, carry), carry.jitter())
 
 

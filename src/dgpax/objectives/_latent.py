@@ -29,7 +29,7 @@ def latent_elbo(model: DeepGP, posterior: AbstractPosterior, batch: Dataset) -> 
     variance = jnp.concatenate([jnp.zeros_like(batch.x), w.variance], axis=-1)
     q = uncertain_marginal(1, layer, posterior, Gaussian(mean, variance), carry)
     return ELBOTerms(
-        batch.scale * jnp.sum(model.likelihood.expected_log_prob(q, batch.y)),
+        batch.scale * jnp.sum(batch.weighted(model.likelihood.expected_log_prob(q, batch.y))),
         posterior.kl(model.layers, carry),
         batch.scale * latent_kl(model, posterior, batch),
         carry.jitter(),

@@ -39,6 +39,6 @@ def log_joint(model: DeepGP, outputs: Particles, batch: Dataset, *, key: RandomK
     carry = outputs.begin(model.layers)
     noise = draw_noise(model.layers, key, 1, batch.num_rows, batch.x.dtype)
     q = propagate(model.layers, outputs, batch.x, carry, noise)
-    log_likelihood = jnp.sum(model.likelihood.predictive_log_prob(q, batch.y))
+    log_likelihood = jnp.sum(batch.weighted(model.likelihood.predictive_log_prob(q, batch.y)))
     log_prior = [-0.5 * jnp.sum(v**2 + LOG_2PI) for v in outputs.blocks if v is not None]
     return LogJointTerms(batch.scale * log_likelihood, jnp.sum(jnp.stack(log_prior)), carry.jitter())

@@ -40,7 +40,7 @@ def uncertain_elbo(
     carry = posterior.begin(model.layers)
     q = uncertain_marginal(0, as_gp(model.layers[0]), posterior, x, carry)
     return ELBOTerms(
-        batch.scale * jnp.sum(model.likelihood.expected_log_prob(q, batch.y)),
+        batch.scale * jnp.sum(batch.weighted(model.likelihood.expected_log_prob(q, batch.y))),
         posterior.kl(model.layers, carry),
         jnp.asarray(batch.scale * input_kl, batch.x.dtype),
         carry.jitter(),
@@ -63,7 +63,7 @@ def sampled_uncertain_elbo(
     q = sampled_marginal(model.layers, functions, x, carry, key=key, num_samples=num_samples, batch=batch)
     per_row = jnp.mean(model.likelihood.expected_log_prob(q, batch.y), axis=0)
     return ELBOTerms(
-        batch.scale * jnp.sum(per_row),
+        batch.scale * jnp.sum(batch.weighted(per_row)),
         posterior.kl(model.layers, carry),
         batch.scale * (latent_kl(model, posterior, batch) + input_kl),
         carry.jitter(),

@@ -1,14 +1,16 @@
 """STRIDE: deep GPs with sampled hidden layers and greedily chosen inducing points.
 
-`fit_stride` trains. An architecture (`Composition`, `Convolution`, `Injective`) says what a layer does with the one
-below, a hidden method (`Standard`, `CrossApproximation`, `FullySparse`) how hidden layers are sampled, and a sampler
-(`PCN`, `EllipticalSlice`) how the chains move.
+`fit_stride` trains. An architecture (`Composition`, `Residual`, `Convolution`, `Injective`) says what a layer does with
+the one below, a hidden method (`Standard`, `CrossApproximation`, `FullySparse`) how hidden layers are sampled, and a
+sampler (`PCN`, `EllipticalSlice`) how the chains move.
 """
 
+from ..warps import monotone_integral as monotone_integral
 from ._architectures import AbstractArchitecture as AbstractArchitecture
 from ._architectures import Composition as Composition
 from ._architectures import Convolution as Convolution
 from ._architectures import Injective as Injective
+from ._architectures import Residual as Residual
 from ._architectures import SquaredClip as SquaredClip
 from ._bound import collapsed_bound as collapsed_bound
 from ._bound import factorise as factorise
@@ -34,4 +36,3 @@ from ._samplers import run_chains as run_chains
 from ._selection import exchange_rows as exchange_rows
 from ._selection import greedy_rows as greedy_rows
 from ._settings import Schedule as Schedule
-from ._warp import monotone_integral as monotone_integral

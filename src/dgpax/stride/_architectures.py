@@ -1,4 +1,4 @@
-"""What a layer is given the one below: composition, convolution, injective composition."""
+"""What a layer is given the one below: composition, residual and injective composition, convolution."""
 
 import abc
 import math
@@ -11,9 +11,9 @@ import jax.numpy as jnp
 from ..errors import InputError
 from ..kernels import AbstractStationary
 from ..typing import Array, Float
+from ..warps import monotone_integral
 from ._covariance import AbstractCovariance, LocallyScaled, Stationary
 from ._start import Start, coordinates, like, spread
-from ._warp import monotone_integral
 
 
 class Known(NamedTuple):
@@ -73,6 +73,38 @@ class Composition(AbstractArchitecture):
         unit = self.lengthscale * spread(x, kernel.lengthscale.value)
         bottom = like(kernel, unit * kernel.lengthscale.value, 1.0)
         return Start(u, bottom, like(kernel, unit * scales, 1.0), like(kernel, scales, kernel.variance.value))
+
+    def check(self, num_inputs):
+        """Any number of inputs will do."""
+
+
+class Residual(AbstractArchitecture):
+    """k(x + u(x), x′ + u(x′)): a hidden layer displaces the inputs. Not in the paper.
+
+    Composition's hidden layers have mean 0, so that the prior knows nothing of the inputs' order and a layer of low
+    rank can't even hold the inputs. Here the layers have mean x: the top layer starts stationary exactly, whatever the
+    rank, and `variance` says how far, in standard deviations of the inputs squared, a displacement goes.
+    """
+
+    num_hidden: int = eqx.field(static=True, default=1)
+    variance: float = eqx.field(static=True, default=1.0)
+    lengthscale: float = eqx.field(static=True, default=1.0)
+
+    def __check_init__(self):
+        _check_counts(self.num_hidden, self.lengthscale)
+        if not 0 < self.variance < math.inf:
+            raise InputError(f"Residual(variance=...) must be positive and finite; got {self.variance}.")
+
+    def covariance(self, kernel):
+        return Stationary(kernel)
+
+    def features(self, x, u, known):
+        return x + u
+
+    def start(self, x, kernel):
+        unit = self.lengthscale * spread(x, kernel.lengthscale.value)
+        hidden = like(kernel, unit * kernel.lengthscale.value, self.variance)
+        return Start(jnp.zeros_like(x), hidden, hidden, kernel)
 
     def check(self, num_inputs):
         """Any number of inputs will do."""

@@ -35,14 +35,10 @@ def factorise(
     """The sparse GP with these rows as inducing points: O(N·M²)."""
     inducing = features[rows]
     inverse_root = safe_inverse_cholesky(covariance(inducing, inducing)).inverse
-    A = matmul(covariance(features, inducing), inverse_root.T)
-    return Factors(inverse_root, A, *_posterior(A, y, noise_variance))
-
-
-def _posterior(A: Float[Array, "N M"], y: Float[Array, "N P"], noise_variance: Scalar):
-    B = jnp.eye(A.shape[1], dtype=A.dtype) + matmul(A.T, A) / noise_variance
+    wide = matmul(inverse_root, covariance(inducing, features))
+    B = jnp.eye(wide.shape[0], dtype=wide.dtype) + matmul(wide, wide.T) / noise_variance
     root = safe_cholesky(B, jitter=0.0).factor
-    return root, solve_lower(root, matmul(A.T, y)) / noise_variance
+    return Factors(inverse_root, wide.T, root, solve_lower(root, matmul(wide, y)) / noise_variance)
 
 
 def sparse_log_likelihood(factors: Factors, y: Float[Array, "N P"], noise_variance: Scalar) -> Scalar:

@@ -63,7 +63,7 @@ def squared_distances(x: Float[Array, "N D"], y: Float[Array, "M D"]) -> Float[A
     they are computed once.
     """
     if x.shape[1] <= DIFFERENCES_UP_TO:
-        columns = ((x[:, None, d] - y[None, :, d]) ** 2 for d in range(x.shape[1]))
+        columns = ((a[:, None] - b) ** 2 for a, b in zip(x.T, y.T, strict=True))
         return sum(columns, jnp.zeros((x.shape[0], y.shape[0]), x.dtype))
     centre = jnp.mean(y, axis=0)
     x, y = x - centre, y - centre

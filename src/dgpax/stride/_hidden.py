@@ -16,6 +16,8 @@ from ._covariance import AbstractCovariance, Stationary
 BLOCK_ROWS = 4
 Whitened = tuple[Float[Array, "R W"], ...]
 Values = tuple[Float[Array, "N W"], ...]
+Variables = tuple[Float[Array, "_ _"], ...]
+"""Whitened variables of the hidden layers and, where it is sampled too, of the top layer."""
 
 
 class Prior(eqx.Module):

@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from ..architectures import gp_regression, sparse_gp_regression
+from ..architectures import deep_gp, gp_regression, sparse_gp_regression
 from ..data import Dataset
 from ..errors import InputError
 from ..inducing import Points, distinct_rows
-from ..inference import Fit, fit
+from ..inference import Fit, NaturalGradient, fit
 from ..kernels import AbstractKernel, AbstractStationary
-from ..likelihoods import GaussianNoise
+from ..likelihoods import AbstractLikelihood, GaussianNoise
 from ..model import DeepGP
 from ..parameters import Real, fixed
 from ..typing import Array, Bool, Float, Int, Scalar
@@ -24,16 +24,18 @@ from ._selection import greedy_rows
 
 ROUNDS = 2
 """Times that points are chosen and hyperparameters trained in turn."""
+VARIATIONAL_STEPS = 500
 LEAST_NOISE = 1e-6
 """Of the variance of the targets: below it, F_V is lost in rounding."""
 
 
 class Initial(NamedTuple):
-    """A fitted one-layer GP, its inducing points as row numbers, and which rows may be inducing points."""
+    """A fitted one-layer GP, its inducing points as row numbers, which rows may be such, and if the noise was given."""
 
     fitted: Fit
     rows: Int[Array, " M"] | None
     selectable: Bool[Array, " N"]
+    noise_known: bool
 
     @property
     def kernel(self) -> AbstractStationary:
@@ -41,7 +43,9 @@ class Initial(NamedTuple):
 
     @property
     def noise_variance(self) -> Scalar:
-        """Never less than LEAST_NOISE: a limit that only data without noise reach."""
+        """Never less than LEAST_NOISE: a limit that only data without noise reach. 1 for other likelihoods."""
+        if not isinstance(self.fitted.model.likelihood, GaussianNoise):
+            return jnp.ones_like(self.kernel.variance.value)
         return jnp.maximum(_noise_variance(self.fitted.model), LEAST_NOISE)
 
 
@@ -61,14 +65,61 @@ def initial_gp(
     _check(kernel, noise_variance)
     if num_inducing is None:
         model = _with_noise(gp_regression(data, kernel), data, noise_variance)
-        return Initial(fit(model, data, "exact", progress=False), None, selectable)
+        return Initial(fit(model, data, "exact", progress=False), None, selectable, noise_variance is not None)
     start = sparse_gp_regression(data, num_inducing, kernel, train_points=False, seed=seed)
     fitted = fit(_with_noise(start, data, noise_variance), data, "sparse", progress=False)
     x = start.to_model_units(data).x
     for key in jr.split(jr.key(seed), ROUNDS):
         rows = choose_rows(fitted, data, selectable, num_inducing, num_candidates, key)
         fitted = fit(_with_points(fitted.model, x[rows]), data, "sparse", progress=False)
-    return Initial(fitted, rows, selectable)
+    return Initial(fitted, rows, selectable, noise_variance is not None)
+
+
+def initial_variational_gp(
+    data: Dataset,
+    num_inducing: int | None,
+    num_candidates: int,
+    kernel: AbstractKernel | None,
+    likelihood: AbstractLikelihood,
+    seed: int,
+) -> Initial:
+    """For likelihoods other than Gaussian noise: a variational sparse GP, and points that leave little of its variance.
+
+    Those are the greedy choice for targets that are 0.
+    """
+    if num_inducing is None:
+        raise InputError(f"{type(likelihood).__name__} needs inducing points, whose values are sampled.")
+    if isinstance(likelihood, GaussianNoise):
+        raise InputError("Gaussian noise is integrated out: leave likelihood out. noise_variance=... fixes its size.")
+    selectable = _selectable(data, num_inducing)
+    _check(kernel, None)
+    model = deep_gp(data, 1, num_inducing, likelihood=likelihood, seed=seed)
+    if kernel is not None:
+        model = eqx.tree_at(lambda m: m.layers[0].kernel, model, kernel)
+    engine = NaturalGradient(max_steps=VARIATIONAL_STEPS)
+    fitted = fit(model, data, "variational", engine=engine, seed=seed, progress=False)
+    x = fitted.model.to_model_units(data).x
+    rows = greedy_rows(
+        Stationary(fitted.model.layers[0].kernel),
+        x[None],
+        jnp.zeros_like(x[:, :1]),
+        jnp.ones((), x.dtype),
+        selectable,
+        num_inducing=num_inducing,
+        num_candidates=num_candidates,
+        key=jr.key(seed),
+    )
+    return Initial(fitted, rows, selectable, noise_known=True)
+
+
+def check_initial(initial: Initial, data: Dataset, num_inducing: int | None) -> None:
+    """Raise an error if this one-layer GP is of other data or has another number of inducing points."""
+    points = None if initial.rows is None else initial.rows.shape[0]
+    if (initial.selectable.shape[0], points) != (data.num_rows, num_inducing):
+        raise InputError(
+            f"initial has {initial.selectable.shape[0]} rows and {points} inducing points; the data has "
+            f"{data.num_rows}, and num_inducing is {num_inducing}. Leave initial out to train a new one."
+        )
 
 
 def choose_rows(

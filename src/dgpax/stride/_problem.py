@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import equinox as eqx
+import jax
 from jax import lax
 
 from ..data import Dataset
@@ -10,11 +11,13 @@ from ..kernels import AbstractStationary
 from ..typing import Array, Float, Scalar
 from ._architectures import AbstractArchitecture
 from ._covariance import Stationary
-from ._hidden import AbstractHidden, AbstractHiddenMethod, Prior, Selected, Whitened
+from ._hidden import AbstractHidden, AbstractHiddenMethod, Prior, Selected, Variables
+from ._start import like
 from ._top import AbstractTop, TopPosterior
 
-ENTRIES_AT_ONCE = 500_000
+ENTRIES_AT_ONCE = {"cpu": 500_000}
 """Covariances K_nm of particles that are worked on together: 4 MB in float64, about what a cache holds."""
+ENTRIES_ON_ACCELERATORS = 100_000_000
 
 
 class Posterior(eqx.Module):
@@ -25,18 +28,22 @@ class Posterior(eqx.Module):
     top: AbstractTop
     y: Float[Array, "N P"]
     noise_variance: Scalar
+    """Of Gaussian noise; other likelihoods don't ask for it."""
 
-    def features(self, whitened: Whitened) -> Float[Array, "N E"]:
+    def features(self, whitened: Variables) -> Float[Array, "N E"]:
         """Features of the top layer at the rows, for one particle."""
-        return self.prior.features(self.hidden.values(self.prior, whitened)[-1])
+        below = self.top.split(whitened)[1]
+        return self.prior.features(self.hidden.values(self.prior, below)[-1])
 
-    def log_likelihood(self, whitened: Whitened) -> Scalar:
-        """log p(y | hidden layers) of one particle, the top layer integrated out."""
-        return self.top.log_likelihood(self.prior.top, self.features(whitened), self.y, self.noise_variance)
+    def log_likelihood(self, whitened: Variables) -> Scalar:
+        """log p(y | a particle)."""
+        top = self.top.split(whitened)[0]
+        return top.log_likelihood(self.prior.top, self.features(whitened), self.y, self.noise_variance)
 
-    def condition(self, whitened: Whitened) -> TopPosterior:
-        """The top layer given the hidden layers of one particle."""
-        return self.top.condition(self.prior.top, self.features(whitened), self.y, self.noise_variance)
+    def condition(self, whitened: Variables) -> TopPosterior:
+        """The top layer given a particle."""
+        top = self.top.split(whitened)[0]
+        return top.condition(self.prior.top, self.features(whitened), self.y, self.noise_variance)
 
     def each(self, function, particles, at_once: int):
         """A function of every particle, some at a time."""
@@ -47,7 +54,8 @@ def deep_prior(architecture: AbstractArchitecture, x: Float[Array, "N D"], kerne
     """The prior, and the values of all hidden layers at which its top layer is a GP with this kernel on x."""
     start = architecture.start(x, kernel)
     middle = (architecture.covariance(start.middle),) * (architecture.num_hidden - 1)
-    prior = Prior(architecture, Stationary(start.bottom), (*middle, architecture.covariance(start.top)), x)
+    top = architecture.covariance(like(start.top, start.top.lengthscale.value, start.top.variance.value))
+    prior = Prior(architecture, Stationary(start.bottom), (*middle, top), x)
     return prior, (start.values,) * architecture.num_hidden
 
 
@@ -59,7 +67,7 @@ def start_posterior(
     data: Dataset,
     kernel: AbstractStationary,
     noise_variance: Scalar,
-) -> tuple[Posterior, Whitened]:
+) -> tuple[Posterior, Variables]:
     """The posterior, and the whitened variables at which the top layer is stationary with this kernel."""
     prior, values = deep_prior(architecture, data.x, kernel)
     hidden = method.build(prior, Selected(top.inducing, prior.features(values[-1])[None]))
@@ -67,8 +75,9 @@ def start_posterior(
 
 
 def suitable_particles_at_once(num_particles: int, num_rows: int, num_columns: int) -> int:
-    """As many particles as have covariances that fit into the cache together; at least 1."""
-    return min(num_particles, max(1, ENTRIES_AT_ONCE // (num_rows * num_columns)))
+    """As many particles as have covariances that fit into the cache, or an accelerator, together; at least 1."""
+    entries = ENTRIES_AT_ONCE.get(jax.default_backend(), ENTRIES_ON_ACCELERATORS)
+    return min(num_particles, max(1, entries // (num_rows * num_columns)))
 
 
 def largest_divisor(number: int, limit: int) -> int:

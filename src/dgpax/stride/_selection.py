@@ -15,8 +15,9 @@ from ._bound import factorise
 from ._covariance import AbstractCovariance
 from ._gains import addition_gains, new_columns, removal_gains
 
-MAX_ENTRIES = 5_000_000
+MAX_ENTRIES = {"cpu": 5_000_000}
 """Covariances between rows and candidates at a time: 40 MB in float64."""
+MAX_ENTRIES_ON_ACCELERATORS = 50_000_000
 
 
 @eqx.filter_jit
@@ -114,7 +115,8 @@ def draw_candidates(left: Bool[Array, " N"], num_candidates: int, key: RandomKey
 
 def _gains_in_parts(covariance, features, A, candidates, y, noise_variance) -> Float[Array, " J"]:
     """Gains of all candidates, with covariances of at most MAX_ENTRIES at a time."""
-    J, at_once = candidates.shape[0], max(1, MAX_ENTRIES // features.shape[0])
+    entries = MAX_ENTRIES.get(jax.default_backend(), MAX_ENTRIES_ON_ACCELERATORS)
+    J, at_once = candidates.shape[0], max(1, entries // features.shape[0])
     if at_once >= J:
         return addition_gains(covariance, features, A, candidates, y, noise_variance)
     padded = jnp.concatenate([candidates, jnp.broadcast_to(candidates[-1], (-J % at_once,))])

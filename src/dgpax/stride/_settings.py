@@ -14,18 +14,21 @@ class Schedule:
 
     The proposal scale is adapted during the first `warm_up` of the iterations, None means the first half, and frozen
     then. `particles_at_once` bounds the memory, O(N·M) a particle; None means as many as fit into a cache.
+    `num_updates` are steps of Adam, in every maximisation, on the kernel of the top layer and on the noise; the paper
+    has none, and keeps those of the sparse GP.
     """
 
     num_iterations: int = 10
     num_steps: int = 400
     num_exchanges: int = 5
     num_candidates: int = 500
+    num_updates: int = 0
     warm_up: int | None = None
     particles_at_once: int | None = None
 
     def __post_init__(self):
-        least = {"num_iterations": 0, "num_steps": 1, "num_exchanges": 0, "num_candidates": 1, "warm_up": 0}
-        least["particles_at_once"] = 1
+        least = {"num_iterations": 0, "num_steps": 1, "num_exchanges": 0, "num_candidates": 1}
+        least |= {"num_updates": 0, "warm_up": 0, "particles_at_once": 1}
         for name, bound in least.items():
             value = getattr(self, name)
             if value is not None and value < bound:

@@ -1,14 +1,16 @@
-"""The top layer, marginalised: its likelihood given the hidden layers, and what it predicts."""
+"""The top layer, integrated out or sampled: its likelihood given the hidden layers, and what it predicts."""
 
 import abc
 
 import equinox as eqx
 import jax.numpy as jnp
 
+from ..likelihoods import AbstractLikelihood
 from ..linalg import matmul, safe_cholesky, safe_inverse_cholesky, solve_lower
 from ..typing import Array, Float, Int, Scalar
 from ._bound import LOG_2PI, factorise, sparse_log_likelihood
 from ._covariance import AbstractCovariance
+from ._hidden import Variables
 
 
 class TopPosterior(eqx.Module):
@@ -30,9 +32,13 @@ class TopPosterior(eqx.Module):
 
 
 class AbstractTop(eqx.Module):
-    """How y depends on the features of the top layer once that layer is integrated out."""
+    """How y depends on the features of the top layer."""
 
     inducing: eqx.AbstractVar[Int[Array, " M"] | None]
+
+    @abc.abstractmethod
+    def split(self, whitened: Variables) -> tuple["AbstractTop", Variables]:
+        """The top layer given its own part of a particle's variables, and the part of the hidden layers."""
 
     @abc.abstractmethod
     def log_likelihood(
@@ -51,6 +57,9 @@ class SparseTop(AbstractTop):
     """A sparse GP with these rows as inducing points."""
 
     inducing: Int[Array, " M"]
+
+    def split(self, whitened):
+        return self, whitened
 
     def log_likelihood(self, covariance, features, y, noise):
         return sparse_log_likelihood(factorise(covariance, features, self.inducing, y, noise), y, noise)
@@ -72,6 +81,9 @@ class ExactTop(AbstractTop):
 
     inducing: None = None
 
+    def split(self, whitened):
+        return self, whitened
+
     def log_likelihood(self, covariance, features, y, noise):
         root = safe_cholesky(_with_noise(covariance, features, noise), jitter=0.0).factor
         log_determinant = 2.0 * jnp.sum(jnp.log(jnp.diagonal(root)))
@@ -82,6 +94,33 @@ class ExactTop(AbstractTop):
         """[STRIDE, eq. 1]."""
         inverse_root = safe_inverse_cholesky(_with_noise(covariance, features, noise), jitter=0.0).inverse
         return TopPosterior(features, matmul(inverse_root.T, matmul(inverse_root, y)), inverse_root.T, None)
+
+
+class SampledTop(AbstractTop):
+    """A sparse GP under any likelihood: f = K_nm L⁻ᵀ v, with whitened values v that are sampled like a hidden layer.
+
+    With Gaussian noise it is SparseTop before its values are integrated out, at more variables to sample.
+    """
+
+    inducing: Int[Array, " M"]
+    likelihood: AbstractLikelihood
+    variables: Float[Array, "M Q"] | None = None
+    """Those of one particle; None until `split` has told which."""
+
+    def split(self, whitened):
+        return SampledTop(self.inducing, self.likelihood, whitened[-1]), whitened[:-1]
+
+    def log_likelihood(self, covariance, features, y, noise):
+        posterior = self.condition(covariance, features, y, noise)
+        f = matmul(covariance(features, posterior.known), posterior.weights)
+        return jnp.sum(self.likelihood.log_prob(f, y))
+
+    def condition(self, covariance, features, y, noise):
+        """Given v, what f is elsewhere: k_m L⁻ᵀ v, k − |k_m L⁻ᵀ|²."""
+        assert self.variables is not None  # noqa: S101
+        known = features[self.inducing]
+        prior_root = safe_inverse_cholesky(covariance(known, known)).inverse.T
+        return TopPosterior(known, matmul(prior_root, self.variables), prior_root, None)
 
 
 def _with_noise(covariance: AbstractCovariance, features: Float[Array, "N E"], noise: Scalar) -> Float[Array, "N N"]:

@@ -1,0 +1,69 @@
+"""Draws of warps and of the functions that belong to them."""
+
+from __future__ import annotations
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+from jax import lax
+
+from ..linalg import matmul, safe_cholesky
+from ..typing import Array, Float, RandomKey
+from ._bound import draw_warps
+from ._model import WarpedModel
+from ._posterior import AbstractWarpedPosterior, FunctionsGivenWarps
+
+SMALLEST_SPREAD = 1e-9
+
+
+class WarpedDraws(eqx.Module):
+    """At the same grid: warps g_j (functions of time), aligned functions f_j (of warped time), and the compositions
+    f_j(g_j(·)) (of time), which are to look like the sequences. Number s of each belongs to one draw."""
+
+    grid: Float[Array, " G"]
+    warps: Float[Array, "S J G"]
+    functions: Float[Array, "S J G"]
+    compositions: Float[Array, "S J G"]
+
+
+def pairwise_distance(functions: Float[Array, "*s J G"]) -> Float[Array, "*s"]:
+    """The root mean square of f_i(x) − f_k(x) over x, averaged over all pairs of sequences [CU, appendix D]."""
+    J = functions.shape[-2]
+    first, second = jnp.triu_indices(J, 1)
+    squares = (functions[..., first, :] - functions[..., second, :]) ** 2
+    return jnp.mean(jnp.sqrt(jnp.mean(squares, axis=-1)), axis=-1)
+
+
+@eqx.filter_jit
+def draw_all(
+    model: WarpedModel,
+    posterior: AbstractWarpedPosterior,
+    grid: Float[Array, " G"],
+    key: RandomKey,
+    num_sequences: int,
+    num_draws: int,
+) -> WarpedDraws:
+    """Draws in the model's units, one after the other."""
+    same = jnp.broadcast_to(grid, (num_sequences, grid.shape[0]))
+
+    def one(key: RandomKey):
+        key_warps, key_functions = jr.split(key)
+        draw = draw_warps(model, posterior, num_sequences, key_warps)
+        warped = draw.warps(grid)
+        values = _draw_jointly(model, draw.functions, jnp.concatenate([same, warped], axis=1), key_functions)
+        return warped, values[:, : grid.shape[0]], values[:, grid.shape[0] :]
+
+    return WarpedDraws(grid, *lax.map(one, jr.split(key, num_draws)))
+
+
+def _draw_jointly(
+    model: WarpedModel, functions: FunctionsGivenWarps, x: Float[Array, "J A"], key: RandomKey
+) -> Float[Array, "J A"]:
+    """One draw of f_1 … f_J at all points together."""
+    A = model.project(x, functions.locations, functions.root).A[0]
+    spread = matmul(A, functions.spread)
+    covariance = model.covariance(x, x) - matmul(A, A.T) + matmul(spread, spread.T)
+    floor = max(SMALLEST_SPREAD, 10.0 * float(jnp.finfo(x.dtype).eps)) * model.variance(x)
+    factor = safe_cholesky(covariance + jnp.diag(floor)).factor
+    noise = jr.normal(key, (x.size,), x.dtype)
+    return (matmul(A, functions.mean) + matmul(factor, noise)).reshape(x.shape)

@@ -1,0 +1,12 @@
+"""The command line: `dgpax fit` with no arguments runs on data that ships with the package. A file per command."""
+
+from . import _about as _about
+from . import _bench as _bench
+from . import _compare as _compare
+from . import _doctor as _doctor
+from . import _fit as _fit
+from . import _predict as _predict
+from ._app import app as app
+from ._app import main as main
+from ._model import TableModel as TableModel
+from ._model import load_table_model as load_table_model

@@ -1,0 +1,142 @@
+"""`dgpax fit`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from .. import __version__, architectures, plot, report
+from ..data import Dataset
+from ..inference import Fit, Variational, fit
+from ..likelihoods import AbstractLikelihood, BernoulliProbit, GaussianNoise, Softmax
+from ..model import DeepGP
+from ..parameters import table
+from ..prediction import predict
+from ._app import app, file_stem, metric_table, print_json, say
+from ._model import TableModel, save_table_model
+from ._source import Choice, Source, read_source
+
+EXACT_UP_TO = 2000
+
+
+@app.command("fit")
+def fit_command(
+    source: Annotated[
+        str, typer.Argument(help="A CSV or Parquet file, or a named dataset; `dgpax datasets` lists these.")
+    ] = "energy",
+    target: Annotated[str | None, typer.Option(help="The column to predict. [default: the last]")] = None,
+    task: Annotated[str, typer.Option(help="auto, regression or classification; text targets are classes.")] = "auto",
+    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")] = None,
+    test_fraction: Annotated[float, typer.Option(help="Rows of a file to hold out, at random.")] = 0.2,
+    split: Annotated[int, typer.Option(help="Which standard split of a named dataset to hold out.")] = 0,
+    inference: Annotated[
+        str | None, typer.Option(help="exact, sparse for many rows, variational or sghmc for several layers.")
+    ] = None,
+    layers: Annotated[int, typer.Option(min=1, help="Layers; more than one make a deep GP.")] = 1,
+    posterior: Annotated[
+        str, typer.Option(help="Of variational inference: mean-field, stripes-and-arrow, fully-coupled, chain, …")
+    ] = "mean-field",
+    num_inducing: Annotated[int, typer.Option(min=1, help="Inducing points, if inference isn't exact.")] = 100,
+    max_seconds: Annotated[float | None, typer.Option(help="Stop training after this time.")] = None,
+    output: Annotated[Path, typer.Option(help="Folder for the model, the report and the plot.")] = Path("dgpax-output"),
+    with_report: Annotated[bool, typer.Option("--report/--no-report", help="Write the HTML report.")] = True,
+    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+) -> None:
+    """Fit a Gaussian process, print its metrics on held-out rows, and write the model, a report and a plot.
+
+    Text columns and missing values are fine.
+
+    Examples: dgpax fit · dgpax fit houses.csv --target price · dgpax fit flowers.csv --target species ·
+    dgpax fit concrete --split 3 · dgpax fit energy --inference sparse --num-inducing 50 ·
+    dgpax fit energy --layers 3 --posterior stripes-and-arrow
+    """
+    found = read_source(source, Choice(target, task, ignore or (), test_fraction, split, seed))
+    train, test = found.train, found.test
+    say(f"{found.name}, {found.note}: {train.num_rows} rows to train, {test.num_rows} held out", quiet=json)
+    inference = inference or default_inference(found, layers)
+    method = Variational(posterior) if inference == "variational" else inference
+    model = _model(found, inference, layers, num_inducing, seed)
+    fitted = fit(model, train, method, seed=seed, max_seconds=max_seconds)
+    scores = report.scores(fitted, test, seed=seed)
+    for part in (table(fitted.model), str(fitted.report), metric_table(scores)):
+        say(part, quiet=json)
+    depth = "" if layers == 1 else f"-{layers}-layers"
+    number = "" if found.columns is not None else f"-{split}"
+    stem = output / f"{file_stem(Path(source).stem)}-{inference}{depth}{number}"
+    files = _write(stem, fitted, found, with_report, seed)
+    for kind, path in files.items():
+        say(f"{kind.capitalize()} written to {path}", quiet=json)
+    if json:
+        print_json({"scores": scores, "files": {kind: str(path) for kind, path in files.items()},
+                    "rows": {"train": train.num_rows, "held out": test.num_rows}, "inference": inference,
+                    "steps": fitted.report.steps, "seconds": fitted.report.seconds})  # fmt: skip
+
+
+def default_inference(source: Source, layers: int) -> str:
+    """Exact while it is quick; variational for classes and several layers."""
+    if source.classes or layers > 1:
+        return "variational"
+    return "exact" if source.train.num_rows <= EXACT_UP_TO else "sparse"
+
+
+def provenance(source: str) -> dict[str, str]:
+    """What a report says about where it comes from."""
+    command = shlex.join(["dgpax", *sys.argv[1:]])
+    return {
+        "command": command,
+        "data": source,
+        "made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by dgpax {__version__}",
+    }
+
+
+def _model(source: Source, inference: str, layers: int, num_inducing: int, seed: int) -> DeepGP:
+    train, num_inducing = source.train, min(num_inducing, source.train.num_rows)
+    likelihood = _likelihood(source.classes)
+    if likelihood is not None or layers > 1 or inference in ("variational", "sghmc"):
+        return architectures.deep_gp(train, layers, num_inducing, likelihood=likelihood, seed=seed)
+    if inference == "sparse":
+        return architectures.sparse_gp_regression(train, num_inducing, seed=seed)
+    return architectures.gp_regression(train)
+
+
+def _likelihood(classes: tuple[str, ...]) -> AbstractLikelihood | None:
+    """None is Gaussian noise."""
+    if not classes:
+        return None
+    return BernoulliProbit() if len(classes) == 2 else Softmax(len(classes))
+
+
+def _write(stem: Path, fitted: Fit, source: Source, with_report: bool, seed: int) -> dict[str, Path]:
+    """The model, the report and the plot."""
+    details = provenance(source.name)
+    files = {"model": stem.with_name(f"{stem.name}.dgpax"), "plot": stem.with_name(f"{stem.name}.png")}
+    model = TableModel(fitted, source.encoding, source.target, source.classes, tuple(details.items()))
+    save_table_model(model, files["model"])
+    _draw(fitted, source.test, files["plot"], seed)
+    if with_report:
+        files["report"] = report.write(
+            stem.with_name(f"{stem.name}.html"), fitted, source.train, source.test, title=f"{source.target}: a report",
+            classes=source.classes, columns=source.columns, details=details, seed=seed,
+        )  # fmt: skip
+    return files
+
+
+def _draw(fitted: Fit, test: Dataset, path: Path, seed: int) -> None:
+    from matplotlib.figure import Figure
+
+    gaussian = isinstance(fitted.model.likelihood, GaussianNoise)
+    figure = Figure(figsize=(13, 4) if gaussian else (5, 4), layout="constrained")
+    axes = figure.subplots(1, 3 if gaussian else 1, squeeze=False)[0]
+    plot.training(fitted.report, ax=axes[-1])
+    if gaussian:
+        prediction = predict(fitted, test.x, seed=seed)
+        plot.predictions(np.asarray(test.y), prediction, ax=axes[0])
+        plot.calibration(np.asarray(test.y), prediction, ax=axes[1])
+    figure.savefig(path, dpi=130)

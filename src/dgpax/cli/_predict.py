@@ -1,0 +1,124 @@
+"""`dgpax predict`, `dgpax evaluate` and `dgpax report`: what a saved model says about a table."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from .. import report
+from ..errors import InputError
+from ..likelihoods import AbstractClassification, GaussianNoise
+from ..prediction import class_probabilities, predict, predict_moments
+from ._app import app, metric_table, print_json, say
+from ._fit import provenance
+from ._model import TableModel, load_table_model
+from ._source import table_of
+from ._tables import csv_text, read_table
+
+ModelPath = Annotated[Path, typer.Argument(help="A model that `dgpax fit` or dgpax.save wrote.")]
+TableName = Annotated[str, typer.Argument(help="A CSV or Parquet file, or a named dataset (its held-out rows).")]
+Level = Annotated[float, typer.Option(min=0.01, max=0.999, help="Probability of the intervals.")]
+Split = Annotated[int, typer.Option(help="Which standard split of a named dataset.")]
+Seed = Annotated[int, typer.Option(help="Seed of the samples of inner layers.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
+Target = Annotated[str | None, typer.Option(help="The column with the truth. [default: that of the training data]")]
+
+
+@app.command("predict")
+def predict_command(
+    model: ModelPath,
+    source: Annotated[str, typer.Argument(metavar="TABLE", help="A CSV or Parquet file with the input columns.")],
+    output: Annotated[Path | None, typer.Option(help="CSV file to write. [default: print it]")] = None,
+    level: Level = 0.9,
+    quantile: Annotated[list[float] | None, typer.Option(help="A quantile to add, such as 0.99; repeatable.")] = None,
+    seed: Seed = 0,
+    json: Json = False,
+) -> None:
+    """Predict the rows of a table: mean, standard deviation and interval, or the probability of every class.
+
+    Examples: dgpax predict model.dgpax new.csv --output predictions.csv · dgpax predict model.dgpax new.csv --json
+    """
+    loaded = load_table_model(model)
+    columns = predictions(loaded, loaded.inputs(read_table(source)), level, quantile or [], seed)
+    listed = {name: values.tolist() for name, values in columns.items()}
+    if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(csv_text(listed), encoding="utf-8")
+        say(f"{len(next(iter(listed.values())))} predictions written to {output}", quiet=json)
+    if json:
+        print_json(listed)
+    elif output is None:
+        typer.echo(csv_text(listed), nl=False)
+
+
+@app.command("evaluate")
+def evaluate_command(
+    model: ModelPath, source: TableName, target: Target = None, level: Level = 0.9, split: Split = 0, seed: Seed = 0,
+    json: Json = False,
+) -> None:  # fmt: skip
+    """Score a saved model on a table with the truth in it.
+
+    Examples: dgpax evaluate model.dgpax new.csv · dgpax evaluate dgpax-output/energy-exact-0.dgpax energy --json
+    """
+    loaded = _with_target(load_table_model(model), target)
+    test = loaded.dataset(table_of(source, split))
+    scores = report.scores(loaded.fit, test, level=level, seed=seed)
+    say(f"{source}: {test.num_rows} rows, target {loaded.target}", quiet=json)
+    say(metric_table(scores), quiet=json)
+    if json:
+        print_json({"rows": test.num_rows, "target": loaded.target, "level": level, "scores": scores})
+
+
+@app.command("report")
+def report_command(
+    model: ModelPath,
+    source: TableName,
+    output: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("report.html"),
+    target: Target = None,
+    level: Level = 0.9,
+    split: Split = 0,
+    seed: Seed = 0,
+) -> None:
+    """Write the HTML report of a saved model, judged on a table with the truth in it.
+
+    Examples: dgpax report model.dgpax new.csv --output new.html
+    """
+    loaded = _with_target(load_table_model(model), target)
+    test = loaded.dataset(table_of(source, split))
+    made = {f"{key} (training)": value for key, value in loaded.details} | provenance(source)
+    path = report.write(
+        output, loaded.fit, None, test, title=f"{loaded.target}: a report", level=level, classes=loaded.classes,
+        details=made, seed=seed,
+    )  # fmt: skip
+    say(f"Report written to {path}")
+
+
+def predictions(
+    model: TableModel, x: np.ndarray, level: float, quantiles: list[float], seed: int
+) -> dict[str, np.ndarray]:
+    """The columns of a table of predictions."""
+    likelihood, name = model.fit.model.likelihood, model.target
+    if isinstance(likelihood, AbstractClassification):
+        p = np.asarray(class_probabilities(model.fit, x, seed=seed))
+        classes = model.classes or tuple(str(i) for i in range(p.shape[1]))
+        chosen = np.array(classes, dtype=object)[p.argmax(axis=1)]
+        return {name: chosen} | {f"p({label})": p[:, i] for i, label in enumerate(classes)}
+    if not isinstance(likelihood, GaussianNoise):
+        if quantiles:
+            raise InputError(f"Quantiles are for Gaussian noise; the model has {type(likelihood).__name__}.")
+        moments = predict_moments(model.fit, x, seed=seed)
+        mean, variance = (np.asarray(values)[:, 0] for values in moments)
+        return {f"{name} mean": mean, f"{name} std": np.sqrt(variance)}
+    distribution = predict(model.fit, x, seed=seed)
+    low, high = (np.asarray(edge)[:, 0] for edge in distribution.interval(level))
+    found = {f"{name} mean": np.asarray(distribution.mean)[:, 0], f"{name} std": np.asarray(distribution.stddev)[:, 0]}
+    found |= {f"{name} low {level:.4g}": low, f"{name} high {level:.4g}": high}
+    return found | {f"{name} q{q:g}": np.asarray(distribution.quantile(q))[:, 0] for q in quantiles}
+
+
+def _with_target(model: TableModel, target: str | None) -> TableModel:
+    return model if target is None else dataclasses.replace(model, target=target)

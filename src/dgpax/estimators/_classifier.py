@@ -1,0 +1,99 @@
+"""Classification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from ..errors import InputError
+from . import _predictions as predictions
+from ._base import AbstractSupervised
+from ._likelihoods import labels
+from ._targets import read_labels
+
+
+class DeepGPClassifier(ClassifierMixin, AbstractSupervised):
+    """Classification with calibrated probabilities by a deep Gaussian process. No argument needs tuning.
+
+    Labels are of any type, text as well. Two classes have a probit likelihood, more a softmax. The arguments are those
+    of `DeepGPRegressor`, for `inference` "variational" and "sghmc".
+    """
+
+    classes_: Any
+
+    def __init__(
+        self,
+        num_layers: int | None = None,
+        posterior: str = "mean-field",
+        inference: str = "variational",
+        num_inducing: int | None = None,
+        max_steps: int | None = None,
+        max_time: float | None = None,
+        batch_size: int | None = None,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ):
+        self.num_layers = num_layers
+        self.posterior = posterior
+        self.inference = inference
+        self.num_inducing = num_inducing
+        self.max_steps = max_steps
+        self.max_time = max_time
+        self.batch_size = batch_size
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None) -> DeepGPClassifier:
+        """Train on a table of inputs [N, D] and labels [N]. A weight of 2 is the row twice."""
+        return self._start(X, y, sample_weight, None)
+
+    def partial_fit(self, X, y, classes=None, sample_weight=None) -> DeepGPClassifier:
+        """Go on with new rows; see `DeepGPRegressor.partial_fit`. The first call needs all `classes`, unless its labels
+        have them all."""
+        if not hasattr(self, "fit_"):
+            return self._start(X, y, sample_weight, classes)
+        plan = self._plan()
+        rows = self._rows(X, y, sample_weight, learn=False)
+        seen = self.num_rows_seen_ + float(rows.weights.sum())
+        self.fit_ = plan.train_more(self.fit_, rows, seen)
+        self.num_rows_seen_ = seen
+        return self
+
+    def predict_proba(self, X) -> np.ndarray:
+        """The probability of every class, [N, C], in the order of `classes_`."""
+        check_is_fitted(self)
+        x = self._encode(X, learn=False)
+        each = predictions.probabilities(self.fit_, x)[:, : len(self.classes_)]
+        return each / each.sum(axis=1, keepdims=True)
+
+    def predict_log_proba(self, X) -> np.ndarray:
+        """The logarithm of `predict_proba`."""
+        return np.log(self.predict_proba(X))
+
+    def predict(self, X) -> np.ndarray:
+        """The most probable class."""
+        most_probable = np.argmax(self.predict_proba(X), axis=1)
+        return self.classes_[most_probable]
+
+    def _start(self, X, y, sample_weight, classes) -> DeepGPClassifier:
+        plan = self._plan()
+        self.classes_ = None if classes is None else np.unique(classes)
+        rows = self._rows(X, y, sample_weight, learn=True)
+        self.fit_ = plan.train(rows, labels(len(self.classes_)))
+        self.num_rows_seen_ = float(rows.weights.sum())
+        return self
+
+    def _read_targets(self, y, num_rows, *, learn):
+        values = column_or_1d(read_labels(y, num_rows), warn=True)
+        check_classification_targets(values)
+        found = np.unique(values)
+        if self.classes_ is None:
+            self.classes_ = found
+        unknown = np.setdiff1d(found, self.classes_)
+        if len(unknown):
+            raise InputError(f"Labels that aren't among the classes: {unknown[:5]}. Name all in classes=.")
+        return np.searchsorted(self.classes_, values).astype(float)[:, None]

@@ -1,0 +1,163 @@
+"""Regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from ..distributions import AbstractDistribution
+from ..errors import InputError
+from ..stride import StrideFit
+from . import _predictions as predictions
+from ._base import AbstractSupervised
+from ._draws import covariances, draw_observations
+from ._likelihoods import observation
+from ._targets import read_numbers
+
+
+class DeepGPRegressor(RegressorMixin, AbstractSupervised):
+    """Regression with calibrated uncertainty by a deep Gaussian process. No argument needs tuning.
+
+    `num_layers=None` means two, and one for `inference` "exact" and "sparse". `posterior` is "mean-field",
+    "layer-wise", "stripes-and-arrow", "fully-coupled", "chain" or "points-as-locations", for variational inference.
+    `inference` is "variational", "sghmc" (draws), "stride" (draws, for few rows), "exact" (up to a few thousand rows)
+    or "sparse". `likelihood` says what the targets are: "gaussian", "student_t" (outliers), "heteroskedastic" (noise
+    that depends on the inputs), "poisson" and "negative_binomial" (counts). A fit stops when the bound no longer
+    improves, after `max_steps` or after `max_time` seconds. With more than `batch_size` rows (1,000) a step sees that
+    many. `verbose` shows a progress bar.
+
+    Inputs may have text, categories, dates and gaps (`dgpax.data.Encoding`). Targets may have several columns, with
+    gaps (NaN).
+    """
+
+    def __init__(
+        self,
+        num_layers: int | None = None,
+        posterior: str = "mean-field",
+        inference: str = "variational",
+        likelihood: str = "gaussian",
+        num_inducing: int | None = None,
+        max_steps: int | None = None,
+        max_time: float | None = None,
+        batch_size: int | None = None,
+        random_state: Any = 0,
+        verbose: bool = False,
+    ):
+        self.num_layers = num_layers
+        self.posterior = posterior
+        self.inference = inference
+        self.likelihood = likelihood
+        self.num_inducing = num_inducing
+        self.max_steps = max_steps
+        self.max_time = max_time
+        self.batch_size = batch_size
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X, y, sample_weight=None) -> DeepGPRegressor:
+        """Train on a table of inputs [N, D] and targets [N] or [N, P]. A weight of 2 is the row twice."""
+        plan = self._plan()
+        rows = self._rows(X, y, sample_weight, learn=True)
+        self.fit_ = plan.train(rows, observation(self.likelihood, rows.y))
+        self.num_rows_seen_ = float(rows.weights.sum())
+        return self
+
+    def partial_fit(self, X, y, sample_weight=None) -> DeepGPRegressor:
+        """Go on with new rows from where the last call ended; the first call is `fit`.
+
+        Earlier rows aren't kept. The new ones are taken to stand for all that were seen, and what the earlier ones
+        taught fades as steps (300, or `max_steps`) are taken: rows should come in random order. Scaling, categories and
+        the number of inducing points stay those of the first call. For variational inference.
+        """
+        if not hasattr(self, "fit_"):
+            return self.fit(X, y, sample_weight)
+        plan = self._plan()
+        rows = self._rows(X, y, sample_weight, learn=False)
+        seen = self.num_rows_seen_ + float(rows.weights.sum())
+        self.fit_ = plan.train_more(self.fit_, rows, seen)
+        self.num_rows_seen_ = seen
+        return self
+
+    def predict(self, X, return_std: bool = False, return_cov: bool = False):
+        """The mean of new observations; also their standard deviation, noise included, or the covariance between them.
+
+        The covariance is [N, N], with several outputs [N, N, P]. Behind inner layers it is estimated from draws.
+        """
+        if return_std and return_cov:
+            raise InputError("Ask for one of return_std and return_cov.")
+        x = self._inputs(X)
+        mean, stddev = self._moments(x)
+        if return_cov:
+            return self._shaped(mean), self._shaped(covariances(self.fit_, x, stddev))
+        return (self._shaped(mean), self._shaped(stddev)) if return_std else self._shaped(mean)
+
+    def predict_quantiles(self, X, q=(0.05, 0.5, 0.95)) -> np.ndarray:
+        """Quantiles of new observations: [N, len(q)], or [N, P, len(q)] with several outputs."""
+        x, levels = self._inputs(X), np.atleast_1d(np.asarray(q, float))
+        if levels.ndim != 1 or np.any((levels <= 0) | (levels >= 1)):
+            raise InputError(f"Quantiles lie between 0 and 1; got {q!r}.")
+        if isinstance(self.fit_, StrideFit):
+            values = np.asarray(self.fit_.predict(x).quantile(levels[:, None, None]))
+        else:
+            values = predictions.quantiles(self.fit_, x, levels)
+        return self._shaped(np.moveaxis(values, 0, -1).swapaxes(1, 2)).swapaxes(1, -1)
+
+    def predict_interval(self, X, level: float = 0.9) -> np.ndarray:
+        """Lower and upper end of the central interval that holds a new observation with this probability: [N, 2]."""
+        if not 0 < level < 1:
+            raise InputError(f"predict_interval(level=...) must lie between 0 and 1; got {level}.")
+        return self.predict_quantiles(X, [0.5 - 0.5 * level, 0.5 + 0.5 * level])
+
+    def predict_dist(self, X) -> AbstractDistribution:
+        """The distribution of new observations, [N, P]: density, cdf, quantiles, CRPS. For Gaussian noise."""
+        x = self._inputs(X)
+        return self.fit_.predict(x) if isinstance(self.fit_, StrideFit) else predictions.distribution(self.fit_, x)
+
+    def sample_y(self, X, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+        """Draws of new observations: [N, n_samples], or [N, P, n_samples]. Rows of one draw belong to one function."""
+        x = self._inputs(X)
+        values = draw_observations(self.fit_, x, n_samples, random_state)
+        return self._shaped(np.moveaxis(values, 0, -1).swapaxes(1, 2)).swapaxes(1, -1)
+
+    def score(self, X, y, sample_weight=None) -> float:
+        """R², averaged over outputs; missing targets don't count."""
+        targets = read_numbers(y)
+        means = np.asarray(self.predict(X)).reshape(targets.shape)
+        scores = []
+        for column, mean in zip(targets.T, means.T, strict=True):
+            there = ~np.isnan(column)
+            weights = None if sample_weight is None else np.asarray(sample_weight)[there]
+            scores.append(r2_score(column[there], mean[there], sample_weight=weights))
+        return float(np.mean(scores))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _read_targets(self, y, num_rows, *, learn):
+        targets = read_numbers(y, num_rows)
+        if learn:
+            self._is_single = np.asarray(y).ndim == 1
+            self.n_outputs_ = targets.shape[1]
+        elif targets.shape[1] != self.n_outputs_:
+            raise InputError(f"y has {targets.shape[1]} outputs; the first call had {self.n_outputs_}.")
+        return targets
+
+    def _inputs(self, X) -> np.ndarray:
+        check_is_fitted(self)
+        return self._encode(X, learn=False)
+
+    def _moments(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        if isinstance(self.fit_, StrideFit):
+            prediction = self.fit_.predict(x)
+            return np.asarray(prediction.mean), np.asarray(prediction.stddev)
+        return predictions.moments(self.fit_, x)
+
+    def _shaped(self, values: np.ndarray) -> np.ndarray:
+        """Outputs are the last axis; without it where the targets had none."""
+        return values[..., 0] if self._is_single else values

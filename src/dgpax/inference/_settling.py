@@ -1,0 +1,88 @@
+"""Steps at full rate while they pay, then ever smaller ones."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax.numpy as jnp
+
+from ..data import Dataset
+from ..errors import InputError
+from ..typing import Array, Float, Int
+from ._base import AbstractEngine, Problem
+from ._gradient import Gradient
+from ._natural import NaturalGradient
+
+
+class SettlingState(NamedTuple):
+    """`average` is a running mean of the objective and `best` its highest value that counted, `waited` steps ago;
+    `settled` counts the smaller steps."""
+
+    inner: Any
+    average: Float[Array, ""]
+    best: Float[Array, ""]
+    waited: Int[Array, ""]
+    settled: Int[Array, ""]
+
+
+class Settling(AbstractEngine):
+    """The steps of another engine until the objective is flat, then `settle_steps` more at a rate that falls to zero.
+
+    Flat means that its running mean hasn't gained `tolerance` nats per row, and one nat in all, for `patience` steps.
+    With a constant rate a stochastic objective never comes to rest: the falling one takes the noise out of the trained
+    values. It then counts as converged. Of `max_steps`, the last ones settle in any case.
+    """
+
+    engine: NaturalGradient | Gradient = eqx.field(default_factory=NaturalGradient)
+    tolerance: float = eqx.field(static=True, default=0.005)
+    patience: int = eqx.field(static=True, default=100)
+    settle_steps: int = eqx.field(static=True, default=200)
+    max_steps: int = eqx.field(static=True, default=2000)
+    steps_per_call: int = eqx.field(static=True, default=25)
+
+    def __check_init__(self):
+        if self.patience < 1 or self.settle_steps < 1:
+            raise InputError(
+                f"Settling needs patience >= 1 and settle_steps >= 1; got {self.patience}, {self.settle_steps}."
+            )
+
+    def init(self, problem, key):
+        nothing, none = jnp.full((), -jnp.inf, jnp.result_type(float)), jnp.zeros((), int)
+        return SettlingState(self.engine.init(problem, key), nothing, nothing, none, none)
+
+    def step(self, problem, state, key, step):
+        settling = (state.settled > 0) | (state.waited >= self.patience)
+        settling = settling | (step >= self.max_steps - self.settle_steps)
+        progress = jnp.minimum(state.settled / self.settle_steps, 1.0)
+        rate = jnp.where(settling, 0.5 * (1.0 + jnp.cos(jnp.pi * progress)), 1.0)
+        caution = state.inner.caution
+        inner, info = self.engine.step(problem, state.inner._replace(caution=caution * rate), key, step)
+        inner = inner._replace(caution=jnp.minimum(1.0, 1.01 * caution))
+        started = jnp.isfinite(state.average)
+        average = jnp.where(
+            started, state.average + (info.objective - state.average) * 2 / self.patience, info.objective
+        )
+        gained = average > state.best + jnp.maximum(self.tolerance * _num_rows(problem), 1.0)
+        settled = state.settled + settling
+        moved = SettlingState(
+            inner,
+            average.astype(state.average.dtype),
+            jnp.where(gained, average, state.best).astype(state.best.dtype),
+            jnp.where(gained, 0, state.waited + 1),
+            settled,
+        )
+        return moved, info._replace(converged=settled >= self.settle_steps)
+
+    def retreat(self, state):
+        return state._replace(inner=self.engine.retreat(state.inner))
+
+    def result(self, state):
+        return self.engine.result(state.inner)
+
+
+def _num_rows(problem: Problem) -> Float[Array, ""]:
+    """As many as count, in all of the data."""
+    if not isinstance(problem.data, Dataset):
+        raise InputError("Settling needs an objective on rows of data.")
+    return jnp.sum(problem.data.weighted(jnp.ones(problem.data.num_rows)))

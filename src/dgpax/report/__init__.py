@@ -1,0 +1,13 @@
+"""Reports: one self-contained HTML file about a fit, for people who want to know whether to trust it.
+
+`write` makes the file and `page` its text; `describe_numbers` and `describe_categories` tell it about columns of a
+table that has text and gaps.
+"""
+
+from ._columns import ColumnSummary as ColumnSummary
+from ._columns import describe_categories as describe_categories
+from ._columns import describe_numbers as describe_numbers
+from ._judge import judge_distribution as judge_distribution
+from ._judge import scores as scores
+from ._page import page as page
+from ._page import write as write

@@ -1,0 +1,155 @@
+"""One self-contained HTML file about a fitted model."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import jax
+
+from .. import parameters
+from ..data import Dataset
+from ..errors import InputError
+from ..inference import Fit
+from . import _classification, _regression
+from ._columns import ColumnSummary, data_section
+from ._function import function_chart
+from ._html import Node, Tag, name, section, table, tag
+from ._judge import Classification, Moments, Regression, judge
+from ._layers import layers_section
+from ._relevance import relevance_section
+from ._style import CSS
+from ._text import shown
+from ._training import training_section
+from ._verdict import cards
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+LIBRARIES = ("dgpax", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
+LONGEST_DETAIL = 1000
+PARAMETER = ("name", "value", "shape", "dtype", "trained", "constraint", "prior")
+
+
+def write(
+    path: str | os.PathLike[str],
+    fitted: Fit,
+    train: Dataset | None,
+    test: Dataset | None = None,
+    *,
+    title: str = "A fitted Gaussian process",
+    level: float = 0.9,
+    classes: Sequence[str] = (),
+    columns: Sequence[ColumnSummary] | None = None,
+    details: Mapping[str, str] | None = None,
+    seed: int = 0,
+) -> Path:
+    """Write a report of a fit: one HTML file that needs nothing else, no network and no script.
+
+    `test` has the held-out rows that it is judged on, `level` the probability of the intervals. `classes` are the
+    names of the labels 0, 1, …; `columns` describe the table as it was before it became numbers; `details` are shown
+    under the settings (a command, a date). Without `train`, the file says nothing about the training data. Given the
+    same arguments, the file is the same.
+    """
+    text = page(
+        fitted, train, test, title=title, level=level, classes=classes, columns=columns, details=details, seed=seed
+    )
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def page(
+    fitted: Fit,
+    train: Dataset | None,
+    test: Dataset | None = None,
+    *,
+    title: str = "A fitted Gaussian process",
+    level: float = 0.9,
+    classes: Sequence[str] = (),
+    columns: Sequence[ColumnSummary] | None = None,
+    details: Mapping[str, str] | None = None,
+    seed: int = 0,
+) -> str:
+    """The report that `write` writes, as text."""
+    known = train if train is not None else test
+    if known is None:
+        raise InputError("A report needs rows: train, test or both.")
+    parts = [
+        *([] if test is None else _judged(judge(fitted, test, level, seed), test, classes)),
+        function_chart(fitted, known, level, seed),
+        relevance_section(fitted, known, seed),
+        layers_section(fitted, known, seed),
+        data_section(train, test, columns, classes),
+        training_section(fitted.report),
+        _parameters(fitted),
+        _settings(fitted, details or {}, seed),
+    ]
+    return _document(title, [part for part in parts if part is not None], known)
+
+
+def _judged(judged: Regression | Classification | Moments, test: Dataset, classes: Sequence[str]) -> list[Tag]:
+    names = test.output_names or tuple(f"y{i}" for i in range(test.num_outputs))
+    if isinstance(judged, Classification):
+        return [cards(_classification.findings(judged)), *_classification.sections(judged, classes)]
+    if isinstance(judged, Moments):
+        return [cards(_regression.findings(judged)), *_regression.sections_of_moments(judged, names)]
+    return [cards(_regression.findings(judged)), *_regression.sections(judged, names)]
+
+
+def _parameters(fitted: Fit) -> Tag:
+    rows = parameters.table(fitted.model).rows
+    return section(
+        "parameters",
+        "Parameters",
+        tag("p", "Of the model, in standardised units.", class_="muted"),
+        table(
+            PARAMETER,
+            [[name(path), *(shown(cell, 120) for cell in cells)] for path, *cells in rows],
+            wide=range(2, len(PARAMETER)),
+        ),
+    )
+
+
+def _settings(fitted: Fit, details: Mapping[str, str], seed: int) -> Tag:
+    devices = ", ".join(sorted({f"{device.platform} ({device.device_kind})" for device in jax.devices()}))
+    rows: list[tuple[Node, Node]] = [(name(key), name(value, LONGEST_DETAIL)) for key, value in details.items()]
+    rows += [
+        ("likelihood", type(fitted.model.likelihood).__name__),
+        ("posterior", type(fitted.posterior).__name__),
+        ("seed of this report's draws", str(seed)),
+        ("devices", devices),
+        ("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
+        ("versions", ", ".join(f"{library} {importlib.metadata.version(library)}" for library in LIBRARIES)),
+    ]
+    return section("settings", "Settings and versions", table(("", ""), rows))
+
+
+def _document(title: str, parts: list[Tag], data: Dataset) -> str:
+    sections = [dict(part.attributes) for part in parts if part.name == "section"]
+    links = [tag("a", own["aria-label"], href=f"#{own['id']}") for own in sections]
+    target = ", ".join(shown(output) for output in data.output_names[:4])
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", shown(title)),
+        tag("style", CSS),
+    )
+    body = tag(
+        "body",
+        tag(
+            "header",
+            tag("h1", shown(title, 100)),
+            tag("p", f"How {target} is predicted, and whether to trust it." if target else "Can it be trusted?",
+                class_="muted"),
+            tag("nav", links),
+        ),
+        tag("main", parts),
+        tag("footer", tag("p", "Made by dgpax. This file needs no network and runs no script.")),
+    )  # fmt: skip
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"

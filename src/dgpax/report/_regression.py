@@ -1,0 +1,162 @@
+"""How good, and how honest, predictions of numbers are on held-out rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.stats import binom
+
+from ._html import Tag, section, table, tag
+from ._judge import LEVELS, Moments, Regression
+from ._svg import Axes, band, bars, chart, line, points, spanning, whiskers
+from ._text import number, percent
+from ._verdict import Finding, about_coverage, about_error
+
+MOST_POINTS = 400
+MOST_OUTPUTS = 4
+WORST_ROWS = 5
+MEANINGS = {
+    "rmse": "root mean squared error, in the units of the target",
+    "mae": "mean absolute error, in the units of the target",
+    "smse": "squared error relative to predicting the mean: 0 is perfect, 1 is useless",
+    "nlpd": "−log density of what happened, on average; smaller is better",
+    "crps": "error of the whole distribution, in the units of the target; smaller is better",
+    "calibration_error": "mean gap between stated and observed probability; 0 is perfect",
+    "coverage": "share of the targets inside their intervals",
+    "mean_width": "mean width of these intervals, in the units of the target",
+}
+
+
+def findings(judged: Regression | Moments) -> list[Finding]:
+    """The verdict in cards."""
+    error = about_error(judged.scores["smse"], number(judged.scores["rmse"]))
+    if isinstance(judged, Moments):
+        return [error]
+    count = int(np.sum(~np.isnan(judged.observed)))
+    return [error, about_coverage(judged.scores["coverage"], count, judged.level)]
+
+
+def sections(judged: Regression, names: Sequence[str]) -> list[Tag]:
+    """Metrics, calibration and predictions."""
+    low, high = judged.intervals[judged.level]
+    what = (
+        f"the predicted mean and its {percent(judged.level)} interval, over what was observed. Intervals should cross "
+    )
+    shown = [
+        _predictions(judged.observed[:, i], judged.mean[:, i], low[:, i], high[:, i], label, f"{what}the diagonal.")
+        for i, label in enumerate(names[:MOST_OUTPUTS])
+    ]
+    return [
+        _metrics(judged, f"Intervals are central, at {percent(judged.level)}.", shown, _worst(judged)),
+        section(
+            "calibration",
+            "Do stated probabilities come true?",
+            tag("div", calibration_curve(judged.ranks), pit_histogram(judged.ranks), class_="figures"),
+            tag("h3", "Coverage"),
+            table(
+                ("stated", "held-out rows inside", "mean width"),
+                [(percent(level), percent(judged.covered(level)), number(judged.width(level))) for level in LEVELS],
+                numbers=0,
+            ),
+        ),
+    ]
+
+
+def sections_of_moments(judged: Moments, names: Sequence[str]) -> list[Tag]:
+    """Metrics and predictions, for likelihoods without a distribution at hand."""
+    low, high = judged.mean - judged.stddev, judged.mean + judged.stddev
+    what = "the predicted mean, plus and minus one standard deviation, over what was observed."
+    shown = [
+        _predictions(judged.observed[:, i], judged.mean[:, i], low[:, i], high[:, i], label, what)
+        for i, label in enumerate(names[:MOST_OUTPUTS])
+    ]
+    note = f"Intervals, calibration and PIT are shown for Gaussian noise; this model has {judged.likelihood}."
+    return [_metrics(judged, note, shown, [])]
+
+
+def calibration_curve(ranks: np.ndarray) -> Tag:
+    """How often the truth lies below each predictive quantile."""
+    ranks = _present(ranks)
+    levels = np.linspace(0.0, 1.0, 101)
+    observed = np.searchsorted(ranks, levels, side="right") / len(ranks)
+    low, high = (edge / len(ranks) for edge in binom.interval(0.95, len(ranks), levels))
+    axes = Axes((0.0, 1.0), (0.0, 1.0), "predicted probability", "observed frequency")
+    return chart(
+        "Calibration",
+        "How often the truth lies below each predicted quantile. On the diagonal, probabilities are right; the grey "
+        "band holds 95% of what chance does to a calibrated model.",
+        axes,
+        band(axes, levels, np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0), "chance"),
+        line(axes, [0, 1], [0, 1], "diagonal"),
+        line(axes, levels, observed),
+    )
+
+
+def pit_histogram(ranks: np.ndarray) -> Tag:
+    """The probability integral transform of the held-out targets."""
+    ranks = _present(ranks)
+    num_bins = 10 if len(ranks) < 500 else 20
+    counts, edges = np.histogram(ranks, bins=num_bins, range=(0.0, 1.0))
+    low, high = (float(edge) * num_bins / len(ranks) for edge in binom.interval(0.95, len(ranks), 1.0 / num_bins))
+    heights = counts * num_bins / len(ranks)
+    axes = Axes((0.0, 1.0), (0.0, 1.1 * max(float(heights.max()), high)), "rank in its prediction", "density")
+    return chart(
+        "Where the truth fell (PIT)",
+        "Flat is right. A hump in the middle: intervals are too wide; at both ends: too narrow; on one side: "
+        "predictions are too high or too low. Grey: chance.",
+        axes,
+        bars(axes, edges, heights),
+        band(axes, [0, 1], [low, low], [high, high], "chance"),
+        line(axes, [0, 1], [1, 1], "diagonal"),
+    )
+
+
+def _present(ranks: np.ndarray) -> np.ndarray:
+    return np.sort(ranks[~np.isnan(ranks)])
+
+
+def _metrics(judged: Regression | Moments, note: str, figures: list[Tag], more: list[Tag]) -> Tag:
+    rows = [(score, number(value), MEANINGS[score]) for score, value in judged.scores.items()]
+    return section(
+        "metrics",
+        "On held-out rows",
+        tag("p", f"{len(judged.observed):,} rows that weren't used for training. {note}"),
+        tag("div", table(("metric", "value", "meaning"), rows, wide=(2,)), figures, class_="figures"),
+        more,
+    )
+
+
+def _predictions(observed, mean, low, high, label: str, what: str) -> Tag:
+    rows = np.unique(np.linspace(0, len(observed) - 1, min(len(observed), MOST_POINTS)).astype(int))
+    some = f" {len(rows)} of {len(observed):,} rows are shown." if len(rows) < len(observed) else ""
+    observed, mean, low, high = (values[rows] for values in (observed, mean, low, high))
+    span = spanning(observed, low, high)
+    axes = Axes(span, span, f"observed {label}", "predicted")
+    return chart(
+        f"Predictions of {label}",
+        f"Each held-out row: {what}{some}",
+        axes,
+        line(axes, span, span, "diagonal"),
+        whiskers(axes, observed, low, high),
+        points(axes, observed, mean),
+    )
+
+
+def _worst(judged: Regression) -> list[Tag]:
+    """The rows that surprised the model most, by their distance from the mean in standard deviations."""
+    surprise = np.nan_to_num(np.abs(judged.observed - judged.mean) / np.maximum(judged.stddev, 1e-300))
+    low, high = judged.intervals[judged.level]
+    largest = np.argsort(-surprise, axis=None, kind="stable")[:WORST_ROWS]
+    rows = [
+        (
+            f"{row + 1}",
+            number(float(judged.observed[row, p])),
+            number(float(judged.mean[row, p])),
+            f"{number(float(low[row, p]))} … {number(float(high[row, p]))}",
+            f"{surprise[row, p]:.1f}",
+        )
+        for row, p in zip(*np.unravel_index(largest, surprise.shape), strict=True)
+    ]
+    head = ("held-out row", "observed", "predicted", f"{percent(judged.level)} interval", "deviations off")
+    return [tag("h3", "The rows that surprised it most"), table(head, rows, wide=(4,), numbers=0)]
