@@ -11,6 +11,7 @@ import jax.random as jr
 
 from ..distributions import Gaussian
 from ..linalg import matmul
+from ..objectives import AbstractTerms
 from ..typing import Array, Float, RandomKey
 from ..warps import IncreasingFunctions
 from ._model import WarpedModel
@@ -18,7 +19,7 @@ from ._posterior import AbstractWarpedPosterior, FunctionsGivenWarps
 from ._sequences import Sequences
 
 
-class WarpedTerms(eqx.Module):
+class WarpedTerms(AbstractTerms):
     """ELBO = expected log likelihood − KL, averages over draws of the warps."""
 
     expected_log_likelihood: Float[Array, ""]
@@ -26,8 +27,7 @@ class WarpedTerms(eqx.Module):
     jitter: Float[Array, ""]
 
     @property
-    def total(self) -> Float[Array, ""]:
-        """The bound."""
+    def total(self):
         return self.expected_log_likelihood - self.kl
 
 

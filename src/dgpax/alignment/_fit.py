@@ -26,7 +26,7 @@ from ._draws import WarpedDraws, draw_all
 from ._model import WarpedModel
 from ._posterior import AbstractWarpedPosterior
 from ._sequences import Sequences, Units, read_sequences
-from ._train import ModelAndPosterior, WarpedProblem, train
+from ._train import ModelAndPosterior, train
 from ._words import posterior_at_identity
 
 
@@ -162,8 +162,8 @@ def _fit(
     )
     model = cast(model, data.t.dtype)
     target = ModelAndPosterior(model, posterior_at_identity(word, model, data, num_inducing))
-    trained, history, rejected = train(WarpedProblem(target, data, num_samples), engine or default_engine(), seed)
-    report = WarpedReport(history, rejected, time.perf_counter() - started)
+    trained, run = train(target, data, num_samples, engine or default_engine(), seed)
+    report = WarpedReport(np.asarray(run.history), run.rejected, time.perf_counter() - started)
     return WarpedFit(trained.model, trained.posterior, data, units, report)
 
 

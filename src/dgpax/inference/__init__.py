@@ -1,7 +1,8 @@
-"""Inference: `fit` is the only loop; methods say what is maximised, engines take the steps."""
+"""Inference: methods say what is maximised, engines take the steps; `fit`, `fit_many` and `maximise` are one loop."""
 
 from ._base import AbstractEngine as AbstractEngine
 from ._base import AbstractMethod as AbstractMethod
+from ._base import AbstractObjective as AbstractObjective
 from ._base import Info as Info
 from ._base import Problem as Problem
 from ._conjugate import Exact as Exact
@@ -12,7 +13,9 @@ from ._gradient import Gradient as Gradient
 from ._latent_inputs import LatentInputs as LatentInputs
 from ._lbfgs import LBFGS as LBFGS
 from ._loop import Progress as Progress
+from ._loop import Run as Run
 from ._many import fit_many as fit_many
+from ._maximise import maximise as maximise
 from ._methods import METHODS as METHODS
 from ._methods import as_method as as_method
 from ._natural import NaturalGradient as NaturalGradient

@@ -38,7 +38,15 @@ def largest_kuu(model: DeepGP) -> int:
     return max(sizes, default=0)
 
 
-class AbstractMethod(eqx.Module):
+class AbstractObjective(eqx.Module):
+    """What an engine maximises."""
+
+    @abc.abstractmethod
+    def objective(self, target: PyTree, data: PyTree, key: RandomKey) -> AbstractTerms:
+        """The value at a target, and its terms; on prepared data, where a method prepares them."""
+
+
+class AbstractMethod(AbstractObjective):
     """A way of inference: what is trained, what is maximised, and which posterior comes out."""
 
     @property
@@ -53,10 +61,6 @@ class AbstractMethod(eqx.Module):
     @abc.abstractmethod
     def prepare(self, target: PyTree, data: Dataset) -> PyTree:
         """What the objective reads in every step: the data, or sums over them that hold for all trained values."""
-
-    @abc.abstractmethod
-    def objective(self, target: PyTree, data: PyTree, key: RandomKey) -> AbstractTerms:
-        """What is maximised, on prepared data."""
 
     @abc.abstractmethod
     def finish(self, target: PyTree, data: Dataset) -> tuple[DeepGP, AbstractPosterior]:
@@ -77,12 +81,12 @@ class Problem(eqx.Module):
     It is data, not structure, so that a warm-up and the main run are the same compiled program.
     """
 
-    method: AbstractMethod
+    method: AbstractObjective
     target: PyTree
     data: PyTree
     held: PyTree
 
-    def __init__(self, method: AbstractMethod, target: PyTree, data: PyTree, held: frozenset[str] = frozenset()):
+    def __init__(self, method: AbstractObjective, target: PyTree, data: PyTree, held: frozenset[str] = frozenset()):
         self.method, self.target, self.data = method, target, data
         self.held = jax.tree_util.tree_map_with_path(
             lambda path, _: jnp.asarray(jax.tree_util.keystr(path).strip(".").removesuffix(".raw") in held),
