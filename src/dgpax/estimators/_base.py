@@ -80,9 +80,9 @@ class AbstractSupervised(AbstractEstimator):
     inference: str
     num_inducing: int | None
     max_steps: int | None
-    max_time: float | None
+    max_time: float | int | None
     batch_size: int | None
-    verbose: bool
+    verbose: bool | int
 
     @abc.abstractmethod
     def _read_targets(self, y: Any, num_rows: int, *, learn: bool) -> np.ndarray:

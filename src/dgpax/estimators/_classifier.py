@@ -32,10 +32,10 @@ class DeepGPClassifier(ClassifierMixin, AbstractSupervised):
         inference: str = "variational",
         num_inducing: int | None = None,
         max_steps: int | None = None,
-        max_time: float | None = None,
+        max_time: float | int | None = None,
         batch_size: int | None = None,
         random_state: Any = 0,
-        verbose: bool = False,
+        verbose: bool | int = False,
     ):
         self.num_layers = num_layers
         self.posterior = posterior

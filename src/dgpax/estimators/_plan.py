@@ -50,7 +50,7 @@ class Plan:
     num_layers: int | None
     num_inducing: int | None
     max_steps: int | None
-    max_time: float | None
+    max_time: float | int | None
     batch_size: int | None
     seed: int
     verbose: bool

@@ -42,10 +42,10 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
         likelihood: str = "gaussian",
         num_inducing: int | None = None,
         max_steps: int | None = None,
-        max_time: float | None = None,
+        max_time: float | int | None = None,
         batch_size: int | None = None,
         random_state: Any = 0,
-        verbose: bool = False,
+        verbose: bool | int = False,
     ):
         self.num_layers = num_layers
         self.posterior = posterior

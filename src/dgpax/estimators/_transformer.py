@@ -34,10 +34,10 @@ class DeepGPTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Abstr
         n_components: int | None = None,
         num_inducing: int = 50,
         max_steps: int | None = None,
-        max_time: float | None = None,
+        max_time: float | int | None = None,
         batch_size: int | None = None,
         random_state: Any = 0,
-        verbose: bool = False,
+        verbose: bool | int = False,
     ):
         self.n_components = n_components
         self.num_inducing = num_inducing
