@@ -211,7 +211,7 @@ def test_a_quick_run_of_the_benchmark(tmp_path, monkeypatch):
     words = ["--quick", "--posteriors", "mean-field", "--parts", "table", "three-layers"]
     path = compositional.main([*words, "--results", str(tmp_path), "--pictures", str(tmp_path)])
     records = json.loads(path.read_text("utf-8"))["records"]
-    assert {record["kind"] for record in records} == {table.kind for table in compositional.TABLES}
+    assert {record["kind"] for record in records} == {"table", "three layers"}
     assert all(np.isfinite(record["bound"]) for record in records)
     assert len(list(tmp_path.glob("*.png"))) == 3
     assert "| sin(7 exp(x)) | DSVI, in the paper (± sd) | 13.43 ± 8.03 |" in report.render(tmp_path)
