@@ -77,6 +77,7 @@ def dense_root(posterior) -> np.ndarray:
     return np.block([[warps, np.zeros((J * W, J * M))], [coupling, np.asarray(posterior.root.value)]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("word", ["mean-field", "fully-coupled"])
 def test_kl_is_that_of_dense_gaussians(word, rng):
     """Of u = Root v, with a true log determinant."""
@@ -133,6 +134,7 @@ def test_functions_given_warps_are_conditional_gaussians(word, rng):
     assert_allclose(q.variance.reshape(-1), variance, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_bound_of_warps_that_stand_still_is_that_of_regression(rng):
     """Σ log N(y; Am, σ²) − ½ variance / σ² − KL, missing rows left out."""
     posterior = some_posterior("mean-field", rng)

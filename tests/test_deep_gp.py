@@ -79,6 +79,7 @@ def test_bad_input_is_named():
         dgpax.deep_gp(data, num_inducing=50)
 
 
+@pytest.mark.slow
 def test_missing_outputs_are_left_out():
     data = _data(outputs=2)
     y = np.array(data.y)

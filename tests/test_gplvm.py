@@ -199,6 +199,7 @@ def test_other_likelihoods_are_sampled():
     assert moments.mean.shape == (3, 4)
 
 
+@pytest.mark.slow
 def test_a_fitted_model_answers_for_its_rows_only():
     start = dgpax.gplvm(Y, 1, 4)
     fitted = _at_start(start)

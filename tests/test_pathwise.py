@@ -55,6 +55,7 @@ def test_functions_have_the_moments_of_the_prediction(deep):
     np.testing.assert_allclose(values.std(0), stddev, rtol=0.08)
 
 
+@pytest.mark.slow
 def test_a_function_stays_the_same(deep):
     draws = draw_functions(deep, 3)
     x = np.linspace(-1, 1, 5)[:, None]

@@ -50,6 +50,7 @@ def fitted(data):
     return fit_stride(data, Injective(1), M, num_particles=S, schedule=SHORT, kernel=KERNEL)
 
 
+@pytest.mark.slow
 def test_prediction_is_a_mixture_in_raw_units(data, fitted):
     prediction = fitted.predict(data.x)
     assert prediction.mean.shape == (N, 1)
@@ -65,6 +66,7 @@ def test_prediction_is_a_mixture_in_raw_units(data, fitted):
     assert_allclose(prediction.variance - latent.variance, float(fitted.noise_variance[0]), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_mixture_is_made_of_sparse_gps(data, fitted):
     """One particle's component, from the definitions of section 2.3."""
     posterior = fitted.posterior
@@ -80,6 +82,7 @@ def test_the_mixture_is_made_of_sparse_gps(data, fitted):
     assert_allclose(fitted.chains.log_likelihood[2], now, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_the_report(fitted):
     report = fitted.report
     assert report.iterations == 2
@@ -89,10 +92,12 @@ def test_the_report(fitted):
     assert "acceptance rate" in str(report)
 
 
+@pytest.mark.slow
 def test_inducing_points_are_distinct_rows(fitted):
     assert len(set(np.asarray(fitted.inducing_rows).tolist())) == M
 
 
+@pytest.mark.slow
 def test_a_resumed_fit_is_the_same_fit(data):
     first = fit_stride(
         data, Injective(1), M, num_particles=S, schedule=dataclasses.replace(SHORT, num_iterations=1), kernel=KERNEL
@@ -194,6 +199,7 @@ def test_bad_input(name):
         make()
 
 
+@pytest.mark.slow
 def test_resuming_on_other_data(fitted):
     with pytest.raises(InputError, match="rows"):
         resume(fitted, tiny(), 1)

@@ -94,6 +94,7 @@ def test_the_joint_density_counts_rows_too(data):
     assert_allclose(value, log_joint(model, outputs, as_repeated(data), key=jr.key(0)).total, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_padding_changes_nothing_and_is_not_reported(data):
     model = dgpax.deep_gp(as_repeated(data), num_layers=1, num_inducing=4)
     padded = dataclasses.replace(

@@ -125,6 +125,7 @@ def test_case_21_outliers_are_reported(inference):
     assert_finite_gradient(inference, fitted, data)
 
 
+@pytest.mark.slow
 def test_case_21_student_t_noise_ignores_outliers():
     """The targets keep their own units: the deviation by which `standardise` would divide them is the outlier's."""
     data = with_an_outlier()

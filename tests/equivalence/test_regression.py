@@ -152,6 +152,7 @@ def test_the_gradient_of_the_elbo_vanishes_at_the_optimal_posterior(rng):
     assert max(float(jnp.max(jnp.abs(jnp.tril(leaf)))) for leaf in jax.tree.leaves(gradient)) < 1e-7
 
 
+@pytest.mark.slow
 def test_the_bound_never_exceeds_the_evidence():
     for seed in range(20):
         rng = np.random.default_rng(seed)
