@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import dgpax
-from dgpax.cli import app, load_table_model, main
+from dgpax.cli import app, main
 from dgpax.cli._compare import verdict
 from dgpax.cli._doctor import Check, _tried
 from dgpax.cli._methods import Scored, gradient_boosting
@@ -61,7 +61,7 @@ def test_fit_prints_metrics_and_writes_files(fitted):
     assert "houses.csv, target price: 32 rows to train, 8 held out" in output
     assert "How good, and how honest" in output and "crps" in output and "likelihood.noise_variance" in output
     assert (folder / "houses-sparse.png").stat().st_size > 10_000
-    model = load_table_model(folder / "houses-sparse.dgpax")
+    model = dgpax.load_model(folder / "houses-sparse.dgpax")
     assert model.target == "price" and model.encoding.input_names == ("size [m²]", "colour", "age", "built")
     assert model.encoding.output_names[1:4] == ("colour=blue", "colour=missing", "colour=red")
     assert dict(model.details)["data"] == "houses.csv"
@@ -150,7 +150,7 @@ def test_what_cannot_be_fitted(tmp_path):
 def test_files_that_are_no_models(tmp_path):
     (tmp_path / "x.dgpax").write_bytes(b"nothing")
     with pytest.raises(ModelFileError, match="damaged"):
-        load_table_model(tmp_path / "x.dgpax")
+        dgpax.load_model(tmp_path / "x.dgpax")
 
 
 def scored(method: str, density: float, crps: float = 1.0, seconds: float = 1.0) -> Scored:
@@ -194,7 +194,7 @@ def test_fit_on_a_named_dataset(tmp_path):
     found = json.loads(run("evaluate", str(tmp_path / "energy-sparse-0.dgpax"), "energy", "--json"))
     assert found["rows"] == 77
     plain = tmp_path / "plain.dgpax"
-    dgpax.save(load_table_model(tmp_path / "energy-sparse-0.dgpax").fit, plain)
+    dgpax.save(dgpax.load_model(tmp_path / "energy-sparse-0.dgpax").fit, plain)
     again = json.loads(run("evaluate", str(plain), "energy", "--target", "heating_load", "--json"))
     assert again["scores"] == found["scores"]
 

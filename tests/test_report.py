@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import shutil
 import subprocess
 from html.parser import HTMLParser
 
@@ -249,8 +248,7 @@ def test_fifty_hostile_inputs(hostile):
     assert all(shown(name) in text for name in HOSTILE)
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no Chromium")
+@pytest.mark.browser
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_the_screen_without_a_word_from_the_console(hostile, tmp_path, width, scheme):

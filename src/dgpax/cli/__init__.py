@@ -8,5 +8,3 @@ from . import _fit as _fit
 from . import _predict as _predict
 from ._app import app as app
 from ._app import main as main
-from ._model import TableModel as TableModel
-from ._model import load_table_model as load_table_model

@@ -14,12 +14,12 @@ import typer
 from .. import __version__, architectures, plot, report
 from ..data import Dataset
 from ..inference import Fit, Variational, fit
+from ..io import TableModel, save
 from ..likelihoods import AbstractLikelihood, BernoulliProbit, GaussianNoise, Softmax
 from ..model import DeepGP
 from ..parameters import table
 from ..prediction import predict
 from ._app import app, file_stem, metric_table, print_json, say
-from ._model import TableModel, save_table_model
 from ._source import Choice, Source, read_source
 
 EXACT_UP_TO = 2000
@@ -118,7 +118,8 @@ def _write(stem: Path, fitted: Fit, source: Source, with_report: bool, seed: int
     details = provenance(source.name)
     files = {"model": stem.with_name(f"{stem.name}.dgpax"), "plot": stem.with_name(f"{stem.name}.png")}
     model = TableModel(fitted, source.encoding, source.target, source.classes, tuple(details.items()))
-    save_table_model(model, files["model"])
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    save(model, files["model"])
     _draw(fitted, source.test, files["plot"], seed)
     if with_report:
         files["report"] = report.write(

@@ -11,11 +11,12 @@ import typer
 
 from .. import report
 from ..errors import InputError
+from ..io import TableModel
 from ..likelihoods import AbstractClassification, GaussianNoise
 from ..prediction import class_probabilities, predict, predict_moments
 from ._app import app, metric_table, print_json, say
 from ._fit import provenance
-from ._model import TableModel, load_table_model
+from ._model import load_table_model, with_target
 from ._source import table_of
 from ._tables import csv_text, read_table
 
@@ -43,7 +44,7 @@ def predict_command(
     Examples: dgpax predict model.dgpax new.csv --output predictions.csv · dgpax predict model.dgpax new.csv --json
     """
     loaded = load_table_model(model)
-    columns = predictions(loaded, loaded.inputs(read_table(source)), level, quantile or [], seed)
+    columns = predictions(loaded, loaded.encoding.apply(read_table(source).columns), level, quantile or [], seed)
     listed = {name: values.tolist() for name, values in columns.items()}
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
@@ -64,8 +65,8 @@ def evaluate_command(
 
     Examples: dgpax evaluate model.dgpax new.csv · dgpax evaluate dgpax-output/energy-exact-0.dgpax energy --json
     """
-    loaded = _with_target(load_table_model(model), target)
-    test = loaded.dataset(table_of(source, split))
+    loaded = _judged_by(load_table_model(model), target)
+    test = with_target(loaded, table_of(source, split))
     scores = report.scores(loaded.fit, test, level=level, seed=seed)
     say(f"{source}: {test.num_rows} rows, target {loaded.target}", quiet=json)
     say(metric_table(scores), quiet=json)
@@ -87,8 +88,8 @@ def report_command(
 
     Examples: dgpax report model.dgpax new.csv --output new.html
     """
-    loaded = _with_target(load_table_model(model), target)
-    test = loaded.dataset(table_of(source, split))
+    loaded = _judged_by(load_table_model(model), target)
+    test = with_target(loaded, table_of(source, split))
     made = {f"{key} (training)": value for key, value in loaded.details} | provenance(source)
     path = report.write(
         output, loaded.fit, None, test, title=f"{loaded.target}: a report", level=level, classes=loaded.classes,
@@ -120,5 +121,5 @@ def predictions(
     return found | {f"{name} q{q:g}": np.asarray(distribution.quantile(q))[:, 0] for q in quantiles}
 
 
-def _with_target(model: TableModel, target: str | None) -> TableModel:
+def _judged_by(model: TableModel, target: str | None) -> TableModel:
     return model if target is None else dataclasses.replace(model, target=target)

@@ -13,7 +13,7 @@ from .. import data, report
 from ..data import Dataset, Encoding
 from ..errors import DgpaxWarning, InputError, UnknownNameError
 from ..report import ColumnSummary
-from ._model import class_numbers, encode, label_texts, learn_encoding, named_dataset, numbers_of
+from ._model import class_numbers, label_texts, named_dataset, numbers_of
 from ._tables import Table, is_table, read_table
 
 TASKS = ("auto", "regression", "classification")
@@ -74,7 +74,7 @@ def _of_catalogue(name: str, choice: Choice) -> Source:
     if choice.target not in (None, named.output_name):
         raise InputError(f"The target of {name} is {named.output_name}; got --target {choice.target}.")
     train, test = named.split(choice.split)
-    encoding = learn_encoding(Table(dict(zip(train.input_names, np.asarray(train.x).T, strict=True))))
+    encoding = Encoding.of(dict(zip(train.input_names, np.asarray(train.x).T, strict=True)))
     classes = () if named.task == "regression" else tuple(str(label) for label in range(int(np.max(named.y)) + 1))
     return Source(name, f"split {choice.split}", train, test, encoding, named.output_name, classes, None)
 
@@ -90,9 +90,9 @@ def _of_table(source: str, table: Table, choice: Choice) -> Source:
     classes = _classes(wanted, choice.task)
     y = class_numbers(wanted, classes) if classes else numbers_of(wanted, target)
     held_out = _held_out(table.num_rows, choice)
-    encoding = learn_encoding(inputs.rows(~held_out))
+    encoding = Encoding.of(inputs.rows(~held_out).columns)
     train, test = (
-        named_dataset(encode(encoding, inputs.rows(part)), y[part], encoding.output_names, target)
+        named_dataset(encoding.apply(inputs.rows(part).columns), y[part], encoding.output_names, target)
         for part in (~held_out, held_out)
     )
     columns = tuple(_describe(name, values) for name, values in inputs.columns.items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,7 +87,7 @@ class Encoding:
 
     @classmethod
     def of(cls, table: Any) -> Encoding:
-        """Learn it from a table [N, D]: an array, lists, or a data frame of pandas or polars."""
+        """Learn it from a table [N, D]: an array, lists, a data frame of pandas or polars, or arrays [N] by name."""
         columns, names = read_table(table)
         shown = names or tuple(f"x{i}" for i in range(len(columns)))
         return cls(tuple(_learn(name, column) for name, column in zip(shown, columns, strict=True)), names)
@@ -103,8 +103,10 @@ class Encoding:
         return all(isinstance(c, NumberColumn) and not c.has_gaps and not c.is_date for c in self.columns)
 
     def apply(self, table: Any) -> np.ndarray:
-        """The table as floats [N, E], float32 if all its columns are. A frame's columns are found by their names."""
-        if is_frame(table) and self.input_names and column_names(table, "x"):
+        """The table as floats [N, E], float32 if all its columns are. Columns that have names are found by them."""
+        if isinstance(table, Mapping):
+            table = self._named(table)
+        elif is_frame(table) and self.input_names and column_names(table, "x"):
             table = select_columns(table, self.input_names, "x")
         columns, _ = read_table(table)
         if len(columns) != len(self.columns):
@@ -116,6 +118,12 @@ class Encoding:
         parts = [how.apply(column) for how, column in zip(self.columns, columns, strict=True)]
         all_float32 = all(column.values.dtype == np.float32 for column in columns)
         return np.concatenate(parts, axis=1, dtype=np.float32 if all_float32 else np.float64)
+
+    def _named(self, table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        missing = [name for name in self.input_names if name not in table]
+        if missing:
+            raise InputError(f"The table has no column {_some(missing)}. It has: {_some(list(table), most=20)}.")
+        return {name: table[name] for name in self.input_names}
 
 
 def _learn(name: str, column: Column) -> NumberColumn | CategoryColumn:

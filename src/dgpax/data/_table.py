@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from ._frames import column_names, columns_of, is_frame, is_number, series_to_nu
 from ._validation import as_numpy, read_inputs
 
 DAY = np.timedelta64(1, "D")
+LONGEST_NAME = 60
 
 
 class Column(NamedTuple):
@@ -31,6 +33,8 @@ def read_table(table: Any) -> tuple[list[Column], tuple[str, ...]]:
     """The columns of a table of inputs, and their names, () where it has none."""
     if is_frame(table):
         return _of_frame(table)
+    if isinstance(table, Mapping):
+        return [_of_array(_label(name, i), table[name]) for i, name in enumerate(table)], tuple(table)
     array = _untyped(table)
     if array.dtype.kind == "O" and array.ndim == 2 and 0 not in array.shape:
         return [_of_objects(_label("", i), column) for i, column in enumerate(array.T)], ()
@@ -44,6 +48,10 @@ def _of_frame(frame: Any) -> tuple[list[Column], tuple[str, ...]]:
         read_inputs(np.zeros(frame.shape))
     columns = columns_of(frame, "x")
     return [_of_series(_label(name, i), columns[i]) for i, name in enumerate(names or [""] * len(columns))], names
+
+
+def _of_array(label: str, values: np.ndarray) -> Column:
+    return Column(label, values) if values.dtype.kind == "f" else _of_objects(label, values)
 
 
 def _untyped(table: Any) -> np.ndarray:
@@ -141,4 +149,4 @@ def _days(times: np.ndarray) -> np.ndarray:
 
 
 def _label(name: str, index: int) -> str:
-    return f"The column {name!r}" if name else f"Column {index}"
+    return f"The column {name[:LONGEST_NAME]!r}" if name else f"Column {index}"

@@ -15,6 +15,7 @@ from ..data import Encoding, is_frame
 from ..inference import Fit, FitReport
 from ..parameters import table
 from ..stride import StrideReport
+from ._likelihoods import Observation
 from ._plan import Plan
 from ._rows import Rows
 from ._targets import read_weights
@@ -83,6 +84,7 @@ class AbstractSupervised(AbstractEstimator):
     max_time: float | int | None
     batch_size: int | None
     verbose: bool | int
+    num_rows_seen_: float
 
     @abc.abstractmethod
     def _read_targets(self, y: Any, num_rows: int, *, learn: bool) -> np.ndarray:
@@ -100,6 +102,17 @@ class AbstractSupervised(AbstractEstimator):
             seed=self._seed(),
             verbose=bool(self.verbose),
         )
+
+    def _train(self, plan: Plan, rows: Rows, observed: Observation) -> None:
+        self.fit_ = plan.train(rows, observed)
+        self.num_rows_seen_ = float(rows.weights.sum())
+
+    def _train_more(self, X: Any, y: Any, sample_weight: Any) -> None:
+        plan = self._plan()
+        rows = self._rows(X, y, sample_weight, learn=False)
+        seen = self.num_rows_seen_ + float(rows.weights.sum())
+        self.fit_ = plan.train_more(self.fit_, rows, seen)
+        self.num_rows_seen_ = seen
 
     def _rows(self, X: Any, y: Any, sample_weight: Any, *, learn: bool) -> Rows:
         x = self._encode(X, learn=learn)

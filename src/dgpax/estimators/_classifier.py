@@ -56,11 +56,7 @@ class DeepGPClassifier(ClassifierMixin, AbstractSupervised):
         have them all."""
         if not hasattr(self, "fit_"):
             return self._start(X, y, sample_weight, classes)
-        plan = self._plan()
-        rows = self._rows(X, y, sample_weight, learn=False)
-        seen = self.num_rows_seen_ + float(rows.weights.sum())
-        self.fit_ = plan.train_more(self.fit_, rows, seen)
-        self.num_rows_seen_ = seen
+        self._train_more(X, y, sample_weight)
         return self
 
     def predict_proba(self, X) -> np.ndarray:
@@ -83,8 +79,7 @@ class DeepGPClassifier(ClassifierMixin, AbstractSupervised):
         plan = self._plan()
         self.classes_ = None if classes is None else np.unique(classes)
         rows = self._rows(X, y, sample_weight, learn=True)
-        self.fit_ = plan.train(rows, labels(len(self.classes_)))
-        self.num_rows_seen_ = float(rows.weights.sum())
+        self._train(plan, rows, labels(len(self.classes_)))
         return self
 
     def _read_targets(self, y, num_rows, *, learn):

@@ -62,8 +62,7 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
         """Train on a table of inputs [N, D] and targets [N] or [N, P]. A weight of 2 is the row twice."""
         plan = self._plan()
         rows = self._rows(X, y, sample_weight, learn=True)
-        self.fit_ = plan.train(rows, observation(self.likelihood, rows.y))
-        self.num_rows_seen_ = float(rows.weights.sum())
+        self._train(plan, rows, observation(self.likelihood, rows.y))
         return self
 
     def partial_fit(self, X, y, sample_weight=None) -> DeepGPRegressor:
@@ -75,11 +74,7 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
         """
         if not hasattr(self, "fit_"):
             return self.fit(X, y, sample_weight)
-        plan = self._plan()
-        rows = self._rows(X, y, sample_weight, learn=False)
-        seen = self.num_rows_seen_ + float(rows.weights.sum())
-        self.fit_ = plan.train_more(self.fit_, rows, seen)
-        self.num_rows_seen_ = seen
+        self._train_more(X, y, sample_weight)
         return self
 
     def predict(self, X, return_std: bool = False, return_cov: bool = False):

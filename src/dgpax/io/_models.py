@@ -12,31 +12,36 @@ from ..inference import Fit
 from ..storage import read, write
 from ._estimators import SavedEstimator, as_estimator, as_saved
 from ._registry import REGISTRY
+from ._table_model import TableModel
 
 KIND = "dgpax model"
 
 
-def save(fitted: Fit | AbstractEstimator, path: str | os.PathLike[str], *, own: Sequence[type | Callable] = ()) -> None:
+def save(
+    fitted: Fit | AbstractEstimator | TableModel, path: str | os.PathLike[str], *, own: Sequence[type | Callable] = ()
+) -> None:
     """Write a fitted model or estimator to one file, or leave what was there if that fails.
 
     `own` names classes and functions that are not of dgpax, such as a kernel of yours or the warp of `kernels.Warped`:
     the file holds their names only, and `load_model` needs them again.
     """
     value = as_saved(fitted) if isinstance(fitted, AbstractEstimator) else fitted
-    if not isinstance(value, Fit | SavedEstimator):
+    if not isinstance(value, Fit | SavedEstimator | TableModel):
         raise InputTypeError(f"save(fitted, path) takes what fit() returns; got {type(fitted).__name__}.")
     write(path, KIND, value, REGISTRY.with_own(tuple(own)))
 
 
 def load_model(path: str | os.PathLike[str], *, own: Sequence[type | Callable] = ()) -> Any:
-    """Read a fitted model, a `Fit` or an estimator; on the same machine it predicts what the saved one did, to the last
-    bit.
+    """Read a fitted model; on the same machine it predicts what the saved one did, to the last bit.
+
+    A `Fit` or an estimator, whichever was saved. Of a file by `dgpax fit` it is a table's model, whose `fit` is a `Fit`
+    and whose `encoding` tells how a table becomes numbers.
 
     Everything in the file is checked first, and nothing in it is run: one from a stranger can at worst be a bad model.
     """
     fitted = read(path, KIND, REGISTRY.with_own(tuple(own)))
     if isinstance(fitted, SavedEstimator):
         return as_estimator(fitted)
-    if not isinstance(fitted, Fit):
+    if not isinstance(fitted, Fit | TableModel):
         raise ModelFileError(f"{path} holds a {type(fitted).__name__}, not a fitted model.")
     return fitted

@@ -22,6 +22,7 @@ from .. import (
 )
 from ..storage import Names, is_record
 from ._estimators import SavedEstimator, Texts
+from ._table_model import TableModel
 
 PACKAGES = (
     data,
@@ -49,5 +50,5 @@ def _classes(package: types.ModuleType) -> Iterator[tuple[str, type]]:
 
 REGISTRY = Names(
     {name: kind for package in PACKAGES for name, kind in _classes(package)}
-    | {"estimators.SavedEstimator": SavedEstimator, "estimators.Texts": Texts}
+    | {"estimators.SavedEstimator": SavedEstimator, "estimators.Texts": Texts, "io.TableModel": TableModel}
 )

@@ -7,6 +7,7 @@ import numpy as np
 from ..data import Dataset
 from ..errors import DgpaxError
 from ..inference import Fit
+from ..kernels import Product, Sum
 from ..layers import AppendInputs, GPLayer, LatentVariables
 from ..prediction import LayerDraws, compositional_report, layer_draws
 from ._html import Tag, section, table, tag
@@ -42,11 +43,9 @@ def _describe(index: int, layer) -> tuple[str, str, str, str]:
 
 
 def _kernel(kernel) -> str:
-    parts = getattr(kernel, "kernels", None)
-    if parts is None:
+    if not isinstance(kernel, Sum | Product):
         return type(kernel).__name__
-    sign = " × " if type(kernel).__name__ == "Product" else " + "
-    return sign.join(_kernel(part) for part in parts)
+    return (" × " if isinstance(kernel, Product) else " + ").join(_kernel(part) for part in kernel.kernels)
 
 
 def _uncertainty(fitted: Fit, data: Dataset, seed: int) -> list[Tag]:
@@ -54,7 +53,7 @@ def _uncertainty(fitted: Fit, data: Dataset, seed: int) -> list[Tag]:
     try:
         text = str(compositional_report(fitted, data.x, seed=seed))
         draws = _draws(fitted, data, seed) if data.num_inputs == 1 else None
-    except (DgpaxError, NotImplementedError) as error:
+    except DgpaxError as error:
         return [tag("p", shown(f"What is left open in the layers can't be said: {error}", 500), class_="muted")]
     parts = [tag("pre", text)]
     if len(fitted.model.layers) == 1:

@@ -7,6 +7,7 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -37,24 +38,13 @@ def write(
     fitted: Fit,
     train: Dataset | None,
     test: Dataset | None = None,
-    *,
-    title: str = "A fitted Gaussian process",
-    level: float = 0.9,
-    classes: Sequence[str] = (),
-    columns: Sequence[ColumnSummary] | None = None,
-    details: Mapping[str, str] | None = None,
-    seed: int = 0,
+    **options: Any,
 ) -> Path:
     """Write a report of a fit: one HTML file that needs nothing else, no network and no script.
 
-    `test` has the held-out rows that it is judged on, `level` the probability of the intervals. `classes` are the
-    names of the labels 0, 1, …; `columns` describe the table as it was before it became numbers; `details` are shown
-    under the settings (a command, a date). Without `train`, the file says nothing about the training data. Given the
-    same arguments, the file is the same.
+    `test` has the held-out rows that it is judged on; the options are those of `page`.
     """
-    text = page(
-        fitted, train, test, title=title, level=level, classes=classes, columns=columns, details=details, seed=seed
-    )
+    text = page(fitted, train, test, **options)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
@@ -73,7 +63,12 @@ def page(
     details: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> str:
-    """The report that `write` writes, as text."""
+    """The report that `write` writes, as text.
+
+    `level` is the probability of the intervals. `classes` are the names of the labels 0, 1, …; `columns` describe the
+    table as it was before it became numbers; `details` are shown under the settings (a command, a date). Without
+    `train`, it says nothing about the training data. Given the same arguments, the text is the same.
+    """
     known = train if train is not None else test
     if known is None:
         raise InputError("A report needs rows: train, test or both.")
