@@ -9,7 +9,7 @@ from ..kernels import AbstractStationary
 from ..linalg import matmul
 from ..typing import Array, Float, Scalar
 
-DIFFERENCES_UP_TO = 16
+DIFFERENCES_UP_TO = 4
 
 
 class AbstractCovariance(eqx.Module):
