@@ -16,7 +16,6 @@ from dgpax.kernels import RBF
 from dgpax.stride import Stationary, collapsed_bound, exchange_rows
 
 from ._record import Record
-from ._stride_scores import say
 
 
 def run_gains(cases: list[tuple[int, int, int]]) -> list[Record]:
@@ -44,7 +43,6 @@ def run_gains(cases: list[tuple[int, int, int]]) -> list[Record]:
             | {"seconds": seconds, "seconds_direct": seconds_direct, "speedup": seconds_direct / seconds}
             | {"exponent": None, "exponent_direct": None}
         )
-        say(records[-1])
     return records
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import jax
 import numpy as np
@@ -12,7 +12,7 @@ from dgpax.kernels import RBF
 from dgpax.stride import Composition, CrossApproximation, FullySparse, Residual, Schedule, fit_stride, resume
 
 from ._record import Record
-from ._stride_scores import deep_scores, say, shallow_scores
+from ._stride_scores import deep_scores, shallow_scores
 
 FASHION = "fashion_mnist_vae"
 FASHION_MODELS = {
@@ -40,12 +40,11 @@ def run_fashion(
     schedule: Schedule,
     particles: int,
     max_rows: int | None = None,
-) -> list[Record]:
+) -> Iterator[Record]:
     """The class label regressed on 30 features; a random tenth is held out in every run [STRIDE, section 4.3]."""
     whole = dgpax.load(FASHION)
     x, y = np.asarray(whole.x, float), np.asarray(whole.y, float).reshape(-1, 1)
     kernel = RBF(np.full(x.shape[1], x.shape[1] ** 0.5), 1.0)
-    records: list[Record] = []
     for run in runs:
         order = np.random.default_rng(run).permutation(len(x))
         test, train = np.split(order, [int(HELD_OUT * len(x))])
@@ -54,17 +53,14 @@ def run_fashion(
             names = {"kind": "fashion", "dataset": FASHION, "run": run, "inducing": m, "rows": data.num_rows}
             start = Schedule(num_iterations=0, num_candidates=schedule.num_candidates)
             sparse = fit_stride(data, Composition(), m, num_particles=1, schedule=start, kernel=kernel, seed=run)
-            records.append(names | {"model": "sparse GP"} | shallow_scores(sparse, x[test], y[test]))
-            say(records[-1])
+            yield names | {"model": "sparse GP"} | shallow_scores(sparse, x[test], y[test])
             for model in models:
                 architecture, hidden = FASHION_MODELS[model]
                 fitted = fit_stride(
                     data, architecture, m, hidden=hidden, num_particles=particles, schedule=schedule,
                     initial=sparse.initial, seed=run,
                 )  # fmt: skip
-                records.append(names | {"model": model} | deep_scores(fitted, x[test], y[test]))
-                say(records[-1])
-    return records
+                yield names | {"model": model} | deep_scores(fitted, x[test], y[test])
 
 
 def run_growth(rows: Sequence[int], inducing: int, schedule: Schedule, particles: int) -> list[Record]:
@@ -83,7 +79,6 @@ def run_growth(rows: Sequence[int], inducing: int, schedule: Schedule, particles
         seconds.append(resume(fitted, data, 1).report.seconds - fitted.report.seconds)
         names = {"kind": "growth", "rows": n, "inducing": inducing, "particles": particles}
         records.append(names | {"seconds": seconds[-1], "exponent": None, "peak_mib": _peak_mebibytes()})
-        say(records[-1])
     records[-1]["exponent"] = float(np.log(seconds[-1] / seconds[0]) / np.log(rows[-1] / rows[0]))
     return records
 

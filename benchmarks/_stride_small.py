@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import jax.numpy as jnp
@@ -27,7 +27,7 @@ from dgpax.stride import (
 )
 
 from ._record import Record
-from ._stride_scores import NOTHING, deep_scores, say, shallow_scores
+from ._stride_scores import NOTHING, deep_scores, shallow_scores
 
 ISOTROPIC = RBF(3.0, 1.0)
 ARCHITECTURES: dict[str, AbstractArchitecture] = {
@@ -55,37 +55,33 @@ def jumps(x: np.ndarray) -> np.ndarray:
 
 def run_jumps(
     seeds: Sequence[int], inducing: Sequence[int], hidden: Sequence[int], schedule: Schedule, particles: int
-) -> list[Record]:
+) -> Iterator[Record]:
     """SMSE of the exact, the sparse and the deep GP on the true function."""
     x, new = np.linspace(0, 1, 200)[:, None], np.linspace(0, 1, 1000)[:, None]
     truth, noise = jumps(new[:, 0])[:, None], 0.02**2
-    records: list[Record] = []
     for seed in seeds:
         data = dgpax.dataset(x, jumps(x[:, 0]) + noise**0.5 * np.random.default_rng(seed).normal(size=200))
         known = {"kernel": Matern32(), "noise_variance": noise, "seed": seed}
         exact = fit_stride(data, Injective(), None, num_particles=1, schedule=NOTHING, **known)
         names = {"kind": "jumps", "seed": seed}
-        records.append(names | {"model": "GP", "inducing": 0, "hidden": 0} | shallow_scores(exact, new, truth))
+        yield names | {"model": "GP", "inducing": 0, "hidden": 0} | shallow_scores(exact, new, truth)
         for m in inducing:
             sparse = fit_stride(data, Injective(), m, num_particles=1, schedule=NOTHING, **known)
             at = {"model": "sparse GP", "inducing": m, "hidden": 0}
-            records.append(names | at | shallow_scores(sparse, new, truth))
+            yield names | at | shallow_scores(sparse, new, truth)
             for L, (model, updates) in itertools.product(hidden, JUMP_MODELS.items()):
                 fitted = fit_stride(
                     data, Injective(L), m, num_particles=particles, schedule=replace(schedule, num_updates=updates),
                     initial=sparse.initial, seed=seed,
                 )  # fmt: skip
                 at = {"model": model, "inducing": m, "hidden": L}
-                records.append(names | at | deep_scores(fitted, new, truth))
-                say(records[-1])
-    return records
+                yield names | at | deep_scores(fitted, new, truth)
 
 
 def run_uci(
     datasets: Sequence[str], models: Sequence[str], folds: Sequence[int], schedule: Schedule, particles: int
-) -> list[Record]:
+) -> Iterator[Record]:
     """Folds of ten on distinct inputs; all have as many training rows, so that nothing is compiled twice."""
-    records: list[Record] = []
     for name in datasets:
         whole = dgpax.load(name)
         kept = distinct_rows(jnp.asarray(whole.x))
@@ -97,9 +93,7 @@ def run_uci(
             data, test = dgpax.dataset(x[train], y[train]), parts[fold]
             names = {"kind": "uci", "dataset": name, "fold": fold}
             for record in _fold(data, x[test], y[test], models, schedule, particles, fold):
-                records.append(names | record)
-                say(records[-1])
-    return records
+                yield names | record
 
 
 def _fold(data, x, y, models: Sequence[str], schedule: Schedule, particles: int, seed: int):

@@ -12,7 +12,7 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from dgpax.stride import Schedule
@@ -20,6 +20,7 @@ from dgpax.stride import Schedule
 from ._record import RESULTS, Record, command_line, write
 from ._stride_gains import run_gains, with_exponents
 from ._stride_large import FASHION_MODELS, PUBLISHED_ROWS, run_fashion, run_growth
+from ._stride_scores import say
 from ._stride_small import UCI_MODELS, run_jumps, run_uci
 from ._tables import Column, Table
 
@@ -70,7 +71,7 @@ PAPER, JUMPS = Schedule(), Schedule(num_steps=1000, num_candidates=200)
 LARGE = Schedule(num_exchanges=3, num_candidates=1000)
 ONE = Schedule(num_iterations=1, num_steps=20, num_exchanges=1, num_candidates=100)
 SHORT = Schedule(num_iterations=2, num_steps=20, num_exchanges=2, num_candidates=50)
-PARTS: dict[str, Callable[[argparse.Namespace], list[Record]]] = {
+PARTS: dict[str, Callable[[argparse.Namespace], Iterable[Record]]] = {
     "gains": lambda a: (
         run_gains([(5000, 50, 500)]) + with_exponents(run_gains([(2000, m, m) for m in (100, 200, 400)]))
     ),
@@ -84,7 +85,7 @@ PARTS: dict[str, Callable[[argparse.Namespace], list[Record]]] = {
     ),
     "growth": lambda a: run_growth([1000, 4000, 16000, 60000], 50, ONE, 4),
 }
-QUICK: dict[str, Callable[[], list[Record]]] = {
+QUICK: dict[str, Callable[[], Iterable[Record]]] = {
     "gains": lambda: run_gains([(500, 10, 50)]),
     "jumps": lambda: run_jumps([0], [10], [1], SHORT, 2),
     "uci": lambda: run_uci(["energy"], ["sparse GP", "STRIDE, composition, sparse"], [0], SHORT, 2),
@@ -104,20 +105,24 @@ def main(argv: list[str] | None = None) -> Path:
     parser.add_argument("--name", help="of the result file, in place of the part's")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args(argv)
-    started = time.perf_counter()
     if arguments.quick and arguments.results == RESULTS:
         arguments.results = Path(tempfile.mkdtemp())
-    return write(
-        "stride",
-        QUICK[arguments.part]() if arguments.quick else PARTS[arguments.part](arguments),
-        part=arguments.name or arguments.part,
-        command=command_line("benchmarks.stride", sys.argv[1:] if argv is None else argv),
-        precision="float64",
-        seeds=list(arguments.runs or [0]),
-        seconds=time.perf_counter() - started,
-        peers={},
-        folder=arguments.results,
-    )
+    started, records, path = time.perf_counter(), [], arguments.results
+    for record in QUICK[arguments.part]() if arguments.quick else PARTS[arguments.part](arguments):
+        say(record)
+        records.append(record)
+        path = write(
+            "stride",
+            records,
+            part=arguments.name or arguments.part,
+            command=command_line("benchmarks.stride", sys.argv[1:] if argv is None else argv),
+            precision="float64",
+            seeds=list(arguments.runs or [0]),
+            seconds=time.perf_counter() - started,
+            peers={},
+            folder=arguments.results,
+        )
+    return path
 
 
 if __name__ == "__main__":
