@@ -52,7 +52,9 @@ def run_fashion(
         for m in inducing:
             names = {"kind": "fashion", "dataset": FASHION, "run": run, "inducing": m, "rows": data.num_rows}
             start = Schedule(num_iterations=0, num_candidates=schedule.num_candidates)
-            sparse = fit_stride(data, Composition(), m, num_particles=1, schedule=start, kernel=kernel, seed=run)
+            sparse = fit_stride(
+                data, Composition(), m, hidden=FullySparse(), num_particles=1, schedule=start, kernel=kernel, seed=run
+            )
             yield names | {"model": "sparse GP"} | shallow_scores(sparse, x[test], y[test])
             for model in models:
                 architecture, hidden = FASHION_MODELS[model]

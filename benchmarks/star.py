@@ -34,6 +34,12 @@ the first. The mean field is `dgpax.posteriors.MeanField`, whose products skip t
 which computes the first layer once for all samples, as the coupled families do. Bounds are averages over 1,000 samples
 after training by natural gradients, on standardised targets."""
 FAMILIES = ("mean-field", "stripes-and-arrow", "fully-coupled")
+HIGHEST = {
+    "mean-field": {"layers": 1, "inducing": 2, "width": 1},
+    "stripes-and-arrow": {"layers": 3, "inducing": 3, "width": 3},
+    "fully-coupled": {"layers": 3, "inducing": 3, "width": 3},
+}
+"""Powers in O(NM²τL), O(NM²τL² + Nτ³L³ + M³τL³) and O(NM²τ²L² + Nτ³L³ + M³τ³L³) [STAR, section 3.2]."""
 _PAPER = "Lindinger et al. 2020"
 TABLES = (
     Table(
@@ -51,6 +57,12 @@ TABLES = (
         kind="growth",
         names=("posterior", "what", "size"),
         columns=(Column("milliseconds", "median, ms", ".2f"),),
+    ),
+    Table(
+        title="Exponents of growth: the slope of log time, and the paper's highest power",
+        kind="exponent",
+        names=("posterior", "what"),
+        columns=(Column("exponent", "exponent", ".2f"), Column("highest", "paper", ".0f")),
     ),
     Table(
         title="Bounds on concrete (M = 128, widths 5-5-1, all rows)",
@@ -125,6 +137,7 @@ def growth(quick: bool) -> Iterator[Record]:
     data = _random(60 if quick else 512)
     for posterior in FAMILIES:
         for what, values in sizes.items():
+            times = []
             for size in values:
                 chosen = usual | {what: size}
                 model = dgpax.star(data, chosen["layers"], chosen["inducing"], width=chosen["width"])
@@ -132,6 +145,10 @@ def growth(quick: bool) -> Iterator[Record]:
                 print(f"{posterior}, {what} {size}: {milliseconds:.2f} ms", flush=True)
                 labels: Record = {"kind": "growth", "posterior": posterior, "what": what, "size": size}
                 yield labels | {"milliseconds": milliseconds}
+                times.append(milliseconds)
+            exponent = float(np.polyfit(np.log(values), np.log(times), 1)[0])
+            labels = {"kind": "exponent", "posterior": posterior, "what": what}
+            yield labels | {"exponent": exponent, "highest": HIGHEST[posterior][what]}
 
 
 def bounds(quick: bool) -> Iterator[Record]:

@@ -133,6 +133,12 @@ def test_every_combination_runs(architecture, hidden, num_inducing):
 
 
 @pytest.mark.slow
+def test_hidden_layers_of_many_rows_are_approximated(data, monkeypatch):
+    monkeypatch.setattr("dgpax.stride._fit.STANDARD_UP_TO", data.num_rows - 1)
+    fitted = fit_stride(data, Composition(), 5, num_particles=2, schedule=SHORT)
+    assert isinstance(fitted.method, CrossApproximation)
+
+
 def test_elliptical_slice_behind_the_same_interface(data):
     fitted = fit_stride(
         data, Injective(1), M, sampler=EllipticalSlice(), num_particles=S, schedule=SHORT, kernel=KERNEL

@@ -22,6 +22,7 @@ from ..prediction import predict_latent
 from ..typing import Array, Float, RandomKey
 from ._architectures import AbstractArchitecture
 from ._covariance import Stationary
+from ._cross_approximation import CrossApproximation
 from ._hidden import AbstractHiddenMethod, Standard
 from ._initial import Initial, check_initial, initial_gp, initial_variational_gp
 from ._maximisation import Maximisation, maximise, restart
@@ -31,6 +32,9 @@ from ._run import Run, conclude
 from ._samplers import PCN, AbstractSampler, run_chains
 from ._settings import Schedule
 from ._top import AbstractTop, ExactTop, SampledTop, SparseTop
+
+STANDARD_UP_TO = 5000
+"""Rows whose covariance between all of them is still cheap: 200 MB."""
 
 
 def fit_stride(
@@ -54,7 +58,8 @@ def fit_stride(
     Kernel and noise are those of a sparse GP that is trained first, on standardised data; a kernel and a noise variance
     (in raw units, fixed) can be given, or that GP itself as another fit to the same data has it in `initial`.
     `num_inducing=None` is the standard deep GP: no inducing points, O(N³) a step.
-    `hidden` says how hidden layers are made of whitened variables (Standard, CrossApproximation, FullySparse).
+    `hidden` says how hidden layers are made of whitened variables (Standard, CrossApproximation, FullySparse); None
+    means Standard up to 5,000 rows, and beyond CrossApproximation, which is linear in the rows.
 
     With a `likelihood` other than Gaussian noise the top layer can't be integrated out and is sampled too: chains take
     longer, and the inducing points stay where they are first.
@@ -64,7 +69,8 @@ def fit_stride(
     architecture.check(data.num_inputs)
     if num_particles < 1:
         raise InputError(f"num_particles must be at least 1; got {num_particles}.")
-    method, sampler, schedule = hidden or Standard(), sampler or PCN(), (schedule or Schedule()).resolved()
+    method = hidden or (Standard() if data.num_rows <= STANDARD_UP_TO else CrossApproximation())
+    sampler, schedule = sampler or PCN(), (schedule or Schedule()).resolved()
     method.check(num_inducing)
     started = time.perf_counter()
     if initial is None:
