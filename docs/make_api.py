@@ -101,10 +101,17 @@ def written(parameter: inspect.Parameter) -> str:
 
 
 def markdown(docstring: str | None) -> str:
-    """Docstrings are Markdown already, but for what only looks like it outside of code."""
+    """Docstrings are Markdown already, but for examples and for what only looks like it outside of code."""
     if docstring is None:
         return ""
-    parts = re.split(r"(`[^`]*`)", inspect.cleandoc(docstring))
+    return "\n\n".join(
+        f"```pycon\n{paragraph}\n```" if paragraph.startswith(">>>") else prose(paragraph)
+        for paragraph in inspect.cleandoc(docstring).split("\n\n")
+    )
+
+
+def prose(text: str) -> str:
+    parts = re.split(r"(`[^`]*`)", text)
     return "".join(part if part.startswith("`") else part.replace("<", "\\<").replace("*", "\\*") for part in parts)
 
 

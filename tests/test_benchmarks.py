@@ -22,6 +22,7 @@ from benchmarks import (  # noqa: E402
     dsvi,
     framework,
     memory,
+    people,
     regression,
     report,
     star_studies,
@@ -289,3 +290,13 @@ def test_a_quick_run_of_stride(tmp_path):
     (record,) = json.loads(path.read_text("utf-8"))["records"]
     assert record["seconds"] > 0
     assert "| 500 | 10 | 50 |" in report.render(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_first_result_for_people(tmp_path):
+    path = people.main(["--part", "first", "--rows", "40", "--name", "small", "--results", str(tmp_path)])
+    assert path.name.startswith("people-small-") and not (tmp_path / "table.npz").exists()
+    (record,) = json.loads(path.read_text("utf-8"))["records"]
+    assert record["import_seconds"] + record["fit_seconds"] + record["predict_seconds"] < record["seconds"]
+    assert 0.5 <= record["coverage"] <= 1.0 and 0.9 < record["rmse"] < 10.0
+    assert "| 40 | 8 |" in report.render(tmp_path)

@@ -16,6 +16,8 @@ from dgpax.cli import app, main
 from dgpax.cli._compare import verdict
 from dgpax.cli._doctor import Check, _tried
 from dgpax.cli._methods import Scored, gradient_boosting
+from dgpax.cli._source import Choice, Source, read_source
+from dgpax.data import Encoding
 from dgpax.errors import DgpaxWarning, InputError, ModelFileError, UnknownNameError
 
 RUNNER = CliRunner()
@@ -138,13 +140,22 @@ def test_what_cannot_be_fitted(tmp_path):
         assert isinstance(result.exception, InputError)
         return str(result.exception)
 
-    names = "\n".join(f"{i},name {i},{i}" for i in range(30))
+    names = "\n".join(f"{i**2},name {i},{i}" for i in range(30))
     assert "The column 'who' is text with" in refused(f"x,who,y\n{names}\n")
     assert "no column besides the target" in refused("y\n1\n2\n3\n4\n5\n6\n")
     assert "at least 5 rows" in refused("x,y\n1,2\n3,4\n")
     assert "no column 'z'" in refused("x,y\n1,2\n3,4\n", "--target", "z")
     assert "different labels" in refused("x,y\n" + "1,a\n" * 9)
     assert "use --task classification" in refused("x,y\n" + "1,a\n2,b\n" * 9, "--task", "regression")
+
+
+def test_columns_that_number_the_rows_are_named(tmp_path):
+    (tmp_path / "t.csv").write_text("row id,x,y\n" + "".join(f"{i + 1},{i**2},{i}\n" for i in range(10)))
+    with pytest.warns(DgpaxWarning, match="The column 'row id' numbers the rows.*--ignore 'row id'"):
+        read_source(str(tmp_path / "t.csv"), Choice())
+    read_source(str(tmp_path / "t.csv"), Choice(ignore=("row id",)))
+    (tmp_path / "t.csv").write_text("day,y\n" + "".join(f"{i + 1},{i}\n" for i in range(10)))
+    read_source(str(tmp_path / "t.csv"), Choice())
 
 
 def test_files_that_are_no_models(tmp_path):
@@ -171,7 +182,8 @@ def test_gradient_boosting_is_scored_by_its_quantiles():
     """Noise of variance 1 that no input explains: CRPS 1/√π, NLPD ½ log 2πe, 90% width 3.29."""
     rng = np.random.default_rng(0)
     train, test = (dgpax.dataset(np.zeros((size, 1)), rng.normal(size=size)) for size in (400, 2000))
-    found = gradient_boosting(train, test, 1.0, 0)
+    source = Source("noise", "", train, test, Encoding.of(np.zeros((400, 1))), "y", (), None)
+    found = gradient_boosting(source, 1.0, 0)
     np.testing.assert_allclose(found.crps, 1.0 / np.sqrt(np.pi), rtol=0.05)
     np.testing.assert_allclose(found.nlpd, 0.5 * np.log(2.0 * np.pi * np.e), rtol=0.05)
     np.testing.assert_allclose([found.coverage, found.width], [0.9, 3.29], rtol=0.1)

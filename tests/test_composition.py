@@ -61,7 +61,9 @@ FAMILIES = {
     "mean-field": lambda layers: MeanField.at_prior(layers, 0.3),
     "fully-coupled": lambda layers: _moved(Coupled.at_prior(layers, "fully-coupled", 0.3)),
     "chain": lambda layers: _moved(Chain.at_prior(layers, 0.3)),
-    "points-as-locations": lambda layers: _moved(PointsAsLocations.at_prior(layers, scale=0.03, nugget=0.01), 0.01),
+    "points-as-locations": lambda layers: _moved(
+        PointsAsLocations.at_prior(layers, inner_scale=0.03, nugget=0.01), 0.01
+    ),
     "particles": lambda layers: Particles(tuple(jr.normal(jr.key(i), (2000, 1, len(Z))) for i in range(2))),
 }
 

@@ -119,6 +119,13 @@ def test_few_distinct_categories_are_fine():
     assert Encoding.of([["a"], ["b"]]).output_names == ("x0=a", "x0=b")
 
 
+def test_marks_of_gaps():
+    names = Encoding.of(FRAMES["pandas"](COLUMNS)).output_names
+    gaps = Encoding.of(FRAMES["pandas"](COLUMNS)).gaps
+    assert [names[place] for place in gaps] == ["age missing", "colour=missing"]
+    assert Encoding.of(np.eye(3)).gaps == ()
+
+
 def test_what_cannot_be_used():
     encoding = Encoding.of(pd.DataFrame(COLUMNS))
     with pytest.raises(InputError, match="missing: 'new'"):
@@ -131,14 +138,17 @@ def test_what_cannot_be_used():
         Encoding.of([[1.0, np.inf]])
     with pytest.raises(InputError, match="no value at all"):
         Encoding.of([[1.0, np.nan]])
+    for sparse in (scipy.sparse.eye(3).tocsr(), scipy.sparse.dok_array((3, 3))):
+        with pytest.raises(InputTypeError, match="sparse"):
+            Encoding.of(sparse)
+        with pytest.raises(InputTypeError, match="sparse"):
+            Encoding.of(np.eye(3)).apply(sparse)
     with pytest.raises(InputTypeError, match="argument must be a string or a real number"):
         Encoding.of(np.array([[{"a": 1}]], dtype=object))
     with pytest.raises(InputTypeError, match="mixes dates"):
         Encoding.of([["a"], [datetime.date(2000, 1, 1)]])
     with pytest.raises(InputError, match="Complex data not supported"):
         Encoding.of(np.array([[1j]]))
-    with pytest.raises(InputTypeError, match="sparse"):
-        Encoding.of(scipy.sparse.eye(3).tocsr())
     with pytest.raises(InputError, match="All rows must have the same length"):
         Encoding.of([[1.0], [2.0, 3.0]])
     with pytest.raises(InputError, match="Reshape your data"):

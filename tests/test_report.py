@@ -20,7 +20,9 @@ from dgpax.inference import LBFGS, NaturalGradient, Variational
 from dgpax.likelihoods import BernoulliProbit, Poisson, Softmax
 from dgpax.report import _classification
 from dgpax.report._columns import data_section
+from dgpax.report._drawn import calibration_error, crps_of_draws, judge_by_draws, randomised_ranks
 from dgpax.report._html import tag
+from dgpax.report._inputs import Input, inputs_of
 from dgpax.report._judge import judge_probabilities
 from dgpax.report._relevance import relevance
 from dgpax.report._svg import spanning, ticks
@@ -160,13 +162,13 @@ def test_rows_that_are_missing(line):
 
 def test_relevance_is_the_effect_of_one_standard_deviation(line):
     fitted, data = line
-    found = relevance(fitted, data)
+    found = relevance(fitted, data, inputs_of(data, None))
     assert found.effect is not None and found.low is not None and found.high is not None
     assert found.inverse_lengthscales is not None
     assert_allclose(found.effect[0], 3.0 * np.std(data.x[:, 0]), rtol=0.05)
     assert found.effect[1] < 0.1 * found.effect[0]
     assert np.all(found.low <= found.effect) and np.all(found.effect <= found.high)
-    assert found.inverse_lengthscales.shape == (1, 2)
+    assert [values.shape for values in found.inverse_lengthscales] == [(1, 1), (1, 1)]
 
 
 def test_a_judgement_of_any_distribution():
@@ -177,7 +179,59 @@ def test_a_judgement_of_any_distribution():
     judged = report.judge_distribution(y, own, 0.7)
     wanted = dgpax.metrics.regression_report(y, own, 0.7)
     assert_allclose([judged.scores[name] for name in wanted], list(wanted.values()), rtol=1e-10)
-    assert_allclose(judged.covered(0.5), float(dgpax.metrics.coverage(y, own, 0.5)))
+    assert_allclose(judged.covered[0.5], float(dgpax.metrics.coverage(y, own, 0.5)))
+
+
+def test_ranks_of_counts_are_uniform():
+    """Randomised ranks of 4,000 counts among draws of the same Poisson: each tenth holds 400 ± 4 standard errors; and
+    every rank lies between the share of draws below the count and that at or below it."""
+    rng = np.random.default_rng(0)
+    y, draws = rng.poisson(1.5, size=(4000, 1)).astype(float), rng.poisson(1.5, size=(50, 4000, 1)).astype(float)
+    ranks = randomised_ranks(y, draws, rng.uniform(size=y.shape))
+    counts, _ = np.histogram(ranks, bins=10, range=(0.0, 1.0))
+    assert np.all(np.abs(counts - 400) < 4 * np.sqrt(4000 * 0.1 * 0.9))
+    assert np.all(51 * ranks >= np.sum(draws < y, axis=0)) and np.all(51 * ranks <= np.sum(draws <= y, axis=0) + 1)
+    assert np.isnan(randomised_ranks(np.array([[np.nan]]), np.zeros((3, 1, 1)), np.array([[0.5]])))
+
+
+def test_the_crps_of_draws_is_that_of_all_pairs():
+    rng = np.random.default_rng(1)
+    y, draws = rng.normal(size=(5, 2)), rng.normal(size=(20, 5, 2))
+    apart = np.sum(np.abs(draws[:, None] - draws[None]), axis=(0, 1)) / (20 * 19)
+    assert_allclose(crps_of_draws(y, draws), np.mean(np.abs(draws - y), axis=0) - 0.5 * apart, rtol=1e-12)
+
+
+def test_draws_judge_as_the_distribution_does(line):
+    """Of Gaussian noise, where there is a formula: ranks by 1,000 draws within 4 standard errors, √(u(1−u)/1000)."""
+    fitted, data = line
+    exact = report.judge_distribution(data.y, dgpax.predict(fitted, data.x))
+    tails = np.array([0.25, 0.75])
+    drawn = judge_by_draws(fitted, np.asarray(data.x), np.asarray(data.y), tails, seed=0)
+    spread = np.sqrt(exact.ranks * (1.0 - exact.ranks) / 1000) + 1 / 1000
+    assert np.all(np.abs(drawn.ranks - exact.ranks) < 4 * spread)
+    assert_allclose(np.mean(drawn.crps), exact.scores["crps"], rtol=0.05)
+    assert_allclose(drawn.quantiles[1] - drawn.quantiles[0], exact.width(0.5), rtol=0.3)
+    assert_allclose(calibration_error(exact.ranks), exact.scores["calibration_error"], rtol=1e-10)
+
+
+def test_categories_are_one_input():
+    """f = 2 size + (−1, 1, 1)[colour]: the effect of colour is the standard deviation of (−1, 1, 1) by frequency."""
+    table = {"size": np.arange(6.0), "colour": np.array(["a", "b", "c", "a", "b", "c"], dtype=object)}
+    encoding = dgpax.data.Encoding.of(table)
+    x = encoding.apply(table)
+    inputs = inputs_of(dgpax.dataset(x, np.zeros(6)), encoding)
+    assert inputs == (Input("size", (0,)), Input("colour", (1, 2, 3)))
+
+    def f(places):
+        return (places @ np.array([2.0, -1.0, 1.0, 1.0]))[..., None]
+
+    size, colour = (one.effect(x, f(one.moves(x, x[:4]))) for one in inputs)
+    assert_allclose(size, 2.0 * np.std(x[:, 0]), rtol=1e-12)
+    assert_allclose(colour, np.std([-1.0, 1.0, 1.0]), rtol=1e-12)
+    gaps = dgpax.data.Encoding.of({"size": np.array([1.0, np.nan, 3.0])})
+    assert inputs_of(dgpax.dataset(np.zeros((2, 2)), np.zeros(2)), gaps) == (Input("size", (0,)),)
+    with pytest.raises(InputError, match="makes 2 columns"):
+        inputs_of(dgpax.dataset(x, np.zeros(6)), gaps)
 
 
 def test_verdicts():
@@ -230,7 +284,9 @@ def test_reports_of_other_models():
     assert "All layers together" in page and "The function" in page and "Layer 1" in page
     counts = dgpax.dataset(x, rng.poisson(3.0, size=40))
     fitted = dgpax.fit(dgpax.deep_gp(counts, 1, 8, likelihood=Poisson()), counts, "variational", engine=few)
-    assert "this model has Poisson" in report.page(fitted, counts, counts)
+    page_of_counts = report.page(fitted, counts, counts)
+    assert "The likelihood is Poisson" in page_of_counts and "(PIT)" in page_of_counts
+    assert 0.8 < report.scores(fitted, counts)["coverage"] <= 1.0
     latent = dgpax.fit(dgpax.deep_gp(deep, 1, 8, num_latents=1), deep, "variational", engine=few)
     assert "can't be said" in report.page(latent, deep, deep)
     three = dgpax.dataset(x, np.arange(40.0) % 3)

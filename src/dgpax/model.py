@@ -19,6 +19,14 @@ class DeepGP(eqx.Module):
 
     The model holds the prior only; what is believed after seeing data is a posterior. It works in scaled units:
     `scaling` turns raw inputs into these and predictions back, and None means that raw units are the model's.
+
+    >>> from dgpax import DeepGP, GPLayer
+    >>> from dgpax.kernels import RBF, Matern32
+    >>> from dgpax.likelihoods import StudentT
+    >>> gp = DeepGP(GPLayer(RBF(1.0)), StudentT())
+    >>> deep = DeepGP([GPLayer(RBF(1.0), num_outputs=2), GPLayer(Matern32([1.0, 1.0]))], StudentT())
+    >>> len(gp.layers), len(deep.layers)
+    (1, 2)
     """
 
     layers: tuple[Any, ...]

@@ -37,7 +37,7 @@ def uncertain_marginal(
     B = R⁻ᵀ(S + mmᵀ − I)R⁻¹ for q(v) = N(m, S) and RRᵀ = Kuu. That term loses digits as Kuu nears singularity, more
     than f at a known x does, so it is computed in float64 where that is available.
     """
-    terms = expansion(posterior.inducing(index, layer), _kernel(layer))
+    terms = expansion(posterior.inducing(index, layer, carry), _kernel(layer))
     rows = Gaussian(x.mean[..., None, :, :], x.variance[..., None, :, :])
     root = carry.root(index)
     A = jnp.swapaxes(root.solve(terms.expected_cross(rows)), -1, -2)

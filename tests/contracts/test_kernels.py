@@ -45,6 +45,7 @@ KERNELS = {
     dk.ArcCosine: lambda v, l: dk.ArcCosine(1, l, 0.5 * v, v),
     dk.Constant: lambda v, l: dk.Constant(v),
     dk.White: lambda v, l: dk.White(v),
+    dk.MarkedWhite: lambda v, l: dk.MarkedWhite(l),
     dk.Paciorek: lambda v, l: dk.Paciorek(dk.RBF(l, v), wave),
     dk.ChangePoints: lambda v, l: dk.ChangePoints([dk.Constant(v), dk.Linear(l)], 0.3 * v[..., None], 2.0 * v),
     dk.Sum: lambda v, l: dk.Sum(dk.Cosine(l, v), dk.Linear(l)),
@@ -56,6 +57,7 @@ KERNELS = {
     dk.Warped: lambda v, l: dk.Warped(dk.Linear(l[..., :1]), with_squares),
     dk.Convolutional: lambda v, l: dk.Convolutional(dk.RBF(l[..., :1], v), (1, l.shape[-1]), (1, 1)),
 }
+NOISE = {dk.White, dk.MarkedWhite}  # nothing between two sets of points
 STACKED = {dk.Separate}  # with an axis of processes of their own; see tests/test_multioutput.py
 VARIANCES, LENGTHSCALES = np.array([1.3, 0.6]), np.array([[0.8, 1.1], [1.4, 0.5]])
 
@@ -95,7 +97,7 @@ def test_gram_is_symmetric_positive_semi_definite_and_agrees_with_diag_and_cross
     np.testing.assert_allclose(gram, gram.T, rtol=1e-14, atol=1e-14)
     assert np.linalg.eigvalsh(gram)[0] >= -1e-10 * np.trace(gram)
     np.testing.assert_allclose(diag, np.diag(gram), rtol=1e-12, atol=1e-12)
-    white = VARIANCES[0] * np.eye(N) if kind is dk.White else 0.0
+    white = np.diag(diag) if kind in NOISE else 0.0
     without_jit = kernel.cross(x, x)
     np.testing.assert_allclose(without_jit + white, gram, rtol=1e-12, atol=1e-12)
 

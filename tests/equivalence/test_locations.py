@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from reference.coupled import dense_kl, dense_root
 from reference.locations import conditional, log_normal, log_prior, prior
+from scipy.linalg import block_diag
 
 from dgpax import DeepGP, GPLayer, dataset, deep_gp, fit, predict
 from dgpax.data import Dataset
@@ -50,10 +51,31 @@ def _posterior(model: DeepGP, structure: str = "fully-coupled", scale: float = 0
     return eqx.tree_at(lambda p: p.outputs, start, outputs)
 
 
+def _frames(posterior: PointsAsLocations) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The mean function and a Cholesky factor of the prior, at expected locations, of every layer."""
+    locations, found = Z, []
+    widths, expected = posterior.widths, np.asarray(posterior.outputs.mean.value)
+    for index, v in enumerate(_split(expected, widths)):
+        lengthscale, variance, slope = LAYERS[index]
+        base = slope * locations.T if index < len(widths) - 1 else np.zeros_like(v)
+        root = np.linalg.cholesky(prior(locations, lengthscale, variance, NUGGET))
+        found.append((base, root))
+        locations = (base + v @ root.T).T
+    return found
+
+
+def _outputs(posterior: PointsAsLocations, v) -> np.ndarray:
+    """u [n, M] of coordinates v."""
+    parts = zip(_frames(posterior), _split(np.asarray(v), posterior.widths), strict=True)
+    return np.concatenate([base + own @ root.T for (base, root), own in parts])
+
+
 def _dense(posterior: PointsAsLocations) -> tuple[np.ndarray, np.ndarray]:
     """Mean and root of q(u) over all processes in a row."""
     q, n = posterior.outputs, posterior.outputs.pattern.size
-    return np.asarray(q.mean.value).reshape(-1), dense_root(q.pattern.pairs, np.asarray(q.blocks()), n)
+    pairs = zip(_frames(posterior), posterior.widths, strict=True)
+    frame = block_diag(*(root for (_, root), width in pairs for _ in range(width)))
+    return _outputs(posterior, q.mean.value).reshape(-1), frame @ dense_root(q.pattern.pairs, np.asarray(q.blocks()), n)
 
 
 def _split(u: np.ndarray, widths) -> list[np.ndarray]:
@@ -80,7 +102,7 @@ def drawn():
 def test_layers_are_conditioned_on_the_drawn_values_at_the_drawn_locations(drawn):
     posterior, draws, given, marginals, _ = drawn
     for s in range(5):
-        values = _split(np.asarray(draws.values[s]), posterior.widths)
+        values = _split(_outputs(posterior, draws.values[s]), posterior.widths)
         for index, (at, q) in enumerate(zip(given, marginals, strict=True)):
             x = np.asarray(at if at.ndim == 2 else at[s])
             locations = Z if index == 0 else values[index - 1].T
@@ -94,7 +116,7 @@ def test_the_kl_is_that_of_every_layer_given_those_before_averaged_over_draws(dr
     mean, root = _dense(posterior)
     total, ends = 0.0, M * np.cumsum(posterior.widths)
     for s in range(5):
-        u, centres = np.asarray(draws.values[s]).reshape(-1), np.asarray(draws.centres[s]).reshape(-1)
+        u, centres = (_outputs(posterior, v[s]).reshape(-1) for v in (draws.values, draws.centres))
         np.testing.assert_allclose(root @ np.linalg.solve(root, u - mean), u - mean, atol=1e-9)
         locations = Z
         for (lengthscale, variance, slope), end, width in zip(LAYERS, ends, posterior.widths, strict=True):
@@ -124,11 +146,26 @@ def test_the_expected_kl_is_that_of_the_densities(structure):
     mean, root = _dense(posterior)
     covariance = root @ root.T
     brute = []
-    for u in np.concatenate([np.asarray(v) for v in values]).reshape(20_000, -1):
+    q = posterior.outputs
+    own = dense_root(q.pattern.pairs, np.asarray(q.blocks()), q.pattern.size)
+    rest = (np.concatenate(values) - np.asarray(q.mean.value)).reshape(20_000, -1)
+    for u in mean + np.linalg.solve(own, rest.T).T @ root.T:
         parts = _split(u, posterior.widths)
         brute.append(log_normal(u, mean, covariance) - log_prior(LAYERS, Z, parts, NUGGET))
     error = np.hypot(np.std(found) / np.sqrt(40), np.std(brute) / np.sqrt(20_000))
     assert abs(np.mean(found) - np.mean(brute)) < 4.5 * error
+
+
+def test_matching_has_the_moments_of_the_draws():
+    model = _model()
+    values = np.random.default_rng(2).normal(size=(50, 5, M)) @ np.random.default_rng(3).normal(size=(M, M))
+    draws = [jnp.asarray(np.swapaxes(u, 1, 2)) for u in np.split(values, [2, 4], axis=1)]
+    posterior = eqx.filter_jit(lambda u: PointsAsLocations.matching(model.layers, u, nugget=NUGGET))(draws)
+    mean, root = _dense(posterior)
+    np.testing.assert_allclose(mean, values.mean(axis=0).reshape(-1), atol=1e-8)
+    np.testing.assert_allclose(root @ root.T, np.cov(values.reshape(50, -1).T), rtol=1e-6, atol=1e-6)
+    with pytest.raises(InputError, match="more than 20 draws"):
+        PointsAsLocations.matching(model.layers, [u[:20] for u in draws])
 
 
 def test_one_layer_is_gaussian_and_its_bound_below_the_evidence():
@@ -157,6 +194,18 @@ def test_all_bounds_take_it_and_agree_on_average():
     found = np.array([bounds(key) for key in jr.split(jr.key(9), 30)])
     errors = found.std(axis=0) / np.sqrt(29)
     assert np.all(np.abs(found.mean(axis=0) - found[:, 0].mean()) < 4.5 * np.hypot(errors, errors[0]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("num_inducing", [15, 60])
+def test_it_learns_by_default(num_inducing):
+    """As many inducing points as rows too, whose values hang together closely."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-2, 2, (60, 1))
+    data = dataset(x, np.sin(2 * x) + 0.1 * rng.normal(size=x.shape))
+    fitted = fit(deep_gp(data, 2, num_inducing), data, Variational("points-as-locations"), progress=False)
+    rest = np.asarray(predict(fitted, x).mean) - np.asarray(data.y)
+    assert 1.0 - np.mean(rest**2) / np.var(np.asarray(data.y)) > 0.9
 
 
 @pytest.mark.slow
@@ -192,4 +241,4 @@ def test_bad_input():
     with pytest.raises(InputError, match="Draw them first"):
         posterior.kl(model.layers, posterior.begin(model.layers))
     with pytest.raises(InputError, match="Draw them first"):
-        posterior.inducing(1, model.layers[1])
+        posterior.inducing(1, model.layers[1], posterior.begin(model.layers))

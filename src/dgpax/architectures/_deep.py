@@ -38,6 +38,13 @@ def dsvi(
 
     ARD RBF kernels with length scales and variance 2, noise of variance 1e-5 between layers, Gaussian noise of
     variance 0.01; fixed linear means in the inner layers, through which the inducing points are mapped too.
+
+    >>> import numpy as np
+    >>> import dgpax
+    >>> x = np.linspace(0.0, 1.0, 20)[:, None]
+    >>> data = dgpax.dataset(x, np.sin(6.0 * x))
+    >>> len(dgpax.dsvi(data, num_layers=3, num_inducing=5).layers)
+    3
     """
     plan = _Plan.of(data, num_layers, None, likelihood, 0.01)
     return plan.stack(num_layers, num_inducing, seed, _dsvi_kernel, _dsvi_kernel)
@@ -56,6 +63,13 @@ def star(
     and variances 1, those variances fixed in inner layers, and noise of variance 1e-3 between layers.
 
     `num_layers` counts all of them. For posteriors that couple them: `Variational("stripes-and-arrow")`.
+
+    >>> import numpy as np
+    >>> import dgpax
+    >>> x = np.linspace(0.0, 1.0, 20)[:, None]
+    >>> data = dgpax.dataset(x, np.sin(6.0 * x))
+    >>> [layer.num_outputs for layer in dgpax.star(data, num_layers=3, num_inducing=5).layers]
+    [5, 5, 1]
     """
     plan = _Plan.of(data, num_layers, width, likelihood, 0.01)
     return plan.stack(num_layers, num_inducing, seed, _star_inner_kernel, _unit_kernel, noise_between=1e-3)
@@ -78,6 +92,16 @@ def deep_gp(
     points at cluster centres. `width` of the inner layers is min(30, D) unless given. `append_inputs` puts x beside
     the inputs of every later layer; `num_latents` puts latent variables beside x, for densities that aren't Gaussian.
     Targets are standardised for Gaussian noise, the default, and left alone for other likelihoods.
+
+    >>> import numpy as np
+    >>> import dgpax
+    >>> x = np.linspace(0.0, 1.0, 20)[:, None]
+    >>> data = dgpax.dataset(x, np.sin(6.0 * x))
+    >>> model = dgpax.deep_gp(data, num_layers=3, num_inducing=5)
+    >>> [layer.num_outputs for layer in model.layers]
+    [1, 1, 1]
+    >>> counts = dgpax.dataset(x, np.arange(20) // 4)
+    >>> model = dgpax.deep_gp(counts, 2, 5, likelihood=dgpax.likelihoods.Poisson())
     """
     plan = _Plan.of(data, num_layers, width, likelihood, NOISE_START)
     return plan.stack(

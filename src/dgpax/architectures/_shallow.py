@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
 from ..data import Dataset, Scaling, standardise
 from ..errors import InputError, UnknownNameError
 from ..inducing import Points, greedy_bound, greedy_variance, k_means
-from ..kernels import RBF, AbstractKernel
+from ..kernels import RBF, AbstractKernel, MarkedWhite
 from ..layers import GPLayer
 from ..likelihoods import GaussianNoise
 from ..model import DeepGP
 from ..parameters import Positive, Real
 
 NOISE_START = 0.1
+GAP_START = 0.3
 VARIANCE_FLOOR = 1e-7
 """Least noise and kernel variance: a constant output is then predicted to within a thousandth of its scale."""
 
 
-def gp_regression(data: Dataset, kernel: AbstractKernel | None = None) -> DeepGP:
-    """A one-layer model for exact regression: standardised data, a shared ARD RBF unless another kernel is given."""
-    return _one_layer(data, kernel, None)
+def gp_regression(data: Dataset, kernel: AbstractKernel | None = None, *, gaps: Sequence[int] = ()) -> DeepGP:
+    """A one-layer model for exact regression: standardised data, a shared ARD RBF unless another kernel is given.
+
+    `gaps` are columns that mark missing inputs (`data.Encoding.gaps`): rows with gaps then have noise of their own, its
+    variance learnt for every such column, as what is missing can't be predicted from.
+
+    >>> import numpy as np
+    >>> import dgpax
+    >>> x = np.linspace(0.0, 1.0, 20)[:, None]
+    >>> data = dgpax.dataset(x, np.sin(6.0 * x))
+    >>> model = dgpax.gp_regression(data, dgpax.kernels.Matern52(0.5) + dgpax.kernels.Linear())
+    >>> type(model.likelihood).__name__
+    'GaussianNoise'
+    """
+    model = _one_layer(data, kernel, None)
+    if not gaps:
+        return model
+    noise = noise_of_gaps(gaps, data.x.dtype)
+    return eqx.tree_at(lambda model: model.layers[0].kernel, model, replace_fn=lambda kernel: kernel + noise)
 
 
 def sparse_gp_regression(
@@ -38,6 +58,14 @@ def sparse_gp_regression(
     `points` says where they start: "k-means" (cluster centres), "variance" (rows that are least determined by
     those already chosen), "bound" (rows that raise the collapsed bound the most). They are trained unless
     `train_points` is False.
+
+    >>> import numpy as np
+    >>> import dgpax
+    >>> x = np.linspace(0.0, 1.0, 20)[:, None]
+    >>> data = dgpax.dataset(x, np.sin(6.0 * x))
+    >>> model = dgpax.sparse_gp_regression(data, num_inducing=5)
+    >>> model.layers[0].inducing.locations.value.shape
+    (5, 1)
     """
     start = _one_layer(data, kernel, None)
     scaled = start.to_model_units(data)
@@ -59,6 +87,12 @@ def _one_layer(data: Dataset, kernel: AbstractKernel | None, inducing: Points | 
     kernel = default_kernel(scaling, data.x.dtype) if kernel is None else kernel
     layer = GPLayer(kernel, num_outputs=data.num_outputs, inducing=inducing)
     return DeepGP(layer, GaussianNoise(noise_start(NOISE_START, data.x.dtype)), scaling)
+
+
+def noise_of_gaps(gaps: Sequence[int], dtype) -> AbstractKernel:
+    """Independent noise at rows with gaps: the standardised columns that mark them are positive there, and nowhere
+    else."""
+    return MarkedWhite(Positive(jnp.full(len(gaps), GAP_START, dtype), floor=VARIANCE_FLOOR)).on(*gaps)
 
 
 def check_data(data: Dataset) -> None:

@@ -48,7 +48,7 @@ def compare_command(
     results = []
     for method in methods:
         with nullcontext() if json else console.status(f"{method.__name__.replace('_', ' ')} …"):
-            results.append(method(found.train, found.test, max_seconds, seed))
+            results.append(method(found, max_seconds, seed))
     conclusion = verdict(results)
     if json:
         print_json({"methods": {one.method: one.numbers() for one in results}, "verdict": conclusion})

@@ -73,6 +73,7 @@ def fit_command(
     files = _write(stem, fitted, found, with_report, seed)
     for kind, path in files.items():
         say(f"{kind.capitalize()} written to {path}", quiet=json)
+    say(f"Predictions of other rows: dgpax predict {shlex.quote(str(files['model']))} TABLE", quiet=json, style="dim")
     if json:
         print_json({"scores": scores, "files": {kind: str(path) for kind, path in files.items()},
                     "rows": {"train": train.num_rows, "held out": test.num_rows}, "inference": inference,
@@ -103,7 +104,7 @@ def _model(source: Source, inference: str, layers: int, num_inducing: int, seed:
         return architectures.deep_gp(train, layers, num_inducing, likelihood=likelihood, seed=seed)
     if inference == "sparse":
         return architectures.sparse_gp_regression(train, num_inducing, seed=seed)
-    return architectures.gp_regression(train)
+    return architectures.gp_regression(train, gaps=source.encoding.gaps)
 
 
 def _likelihood(classes: tuple[str, ...]) -> AbstractLikelihood | None:
@@ -124,7 +125,7 @@ def _write(stem: Path, fitted: Fit, source: Source, with_report: bool, seed: int
     if with_report:
         files["report"] = report.write(
             stem.with_name(f"{stem.name}.html"), fitted, source.train, source.test, title=f"{source.target}: a report",
-            classes=source.classes, columns=source.columns, details=details, seed=seed,
+            classes=source.classes, columns=source.columns, encoding=source.encoding, details=details, seed=seed,
         )  # fmt: skip
     return files
 

@@ -18,6 +18,7 @@ from ..estimators import DeepGPRegressor
 from ..inference import fit
 from ..prediction import predict
 from ..report import judge_distribution
+from ._source import Source
 
 LEVEL = 0.9
 QUANTILES = np.arange(0.05, 1.0, 0.1)
@@ -44,18 +45,22 @@ class Scored(NamedTuple):
         return {name: value for name, value in self._asdict().items() if isinstance(value, float)}
 
 
-def deep_gp(train: Dataset, test: Dataset, max_seconds: float, seed: int) -> Scored:
+def deep_gp(source: Source, max_seconds: float, seed: int) -> Scored:
     """`DeepGPRegressor` as it comes."""
+    train, test = source.train, source.test
 
     def distribution() -> AbstractDistribution:
-        model = DeepGPRegressor(max_time=max_seconds, random_state=seed)
+        uneven = source.encoding.has_many_gaps(np.asarray(train.x))  # which it can't see in numbers
+        likelihood = "heteroskedastic" if uneven else "gaussian"
+        model = DeepGPRegressor(likelihood=likelihood, max_time=max_seconds, random_state=seed)
         return model.fit(np.asarray(train.x), np.asarray(train.y)).predict_dist(np.asarray(test.x))
 
     return _scored("deep GP", test, distribution)
 
 
-def sparse_gp(train: Dataset, test: Dataset, max_seconds: float, seed: int) -> Scored:
+def sparse_gp(source: Source, max_seconds: float, seed: int) -> Scored:
     """One layer with inducing points."""
+    train, test = source.train, source.test
 
     def distribution() -> AbstractDistribution:
         model = sparse_gp_regression(train, min(NUM_INDUCING, train.num_rows), seed=seed)
@@ -64,22 +69,25 @@ def sparse_gp(train: Dataset, test: Dataset, max_seconds: float, seed: int) -> S
     return _scored("one-layer sparse GP", test, distribution)
 
 
-def exact_gp(train: Dataset, test: Dataset, max_seconds: float, seed: int) -> Scored:
+def exact_gp(source: Source, max_seconds: float, seed: int) -> Scored:
     """One layer, exactly."""
-    return _scored(
-        "exact GP",
-        test,
-        lambda: predict(fit(gp_regression(train), train, max_seconds=max_seconds, progress=False), test.x),
-    )
+    train, test = source.train, source.test
+
+    def distribution() -> AbstractDistribution:
+        model = gp_regression(train, gaps=source.encoding.gaps)
+        return predict(fit(model, train, max_seconds=max_seconds, progress=False), test.x)
+
+    return _scored("exact GP", test, distribution)
 
 
-def the_mean(train: Dataset, test: Dataset, max_seconds: float, seed: int) -> Scored:
+def the_mean(source: Source, max_seconds: float, seed: int) -> Scored:
     """The mean and the standard deviation of the training targets, whatever the inputs are."""
+    train, test = source.train, source.test
     mean, variance = (jnp.broadcast_to(of(train.y), test.y.shape) for of in (jnp.mean, jnp.var))
     return _scored("always the mean", test, lambda: Gaussian(mean, variance))
 
 
-def gradient_boosting(train: Dataset, test: Dataset, max_seconds: float, seed: int) -> Scored:
+def gradient_boosting(source: Source, max_seconds: float, seed: int) -> Scored:
     """Trees for the mean and for ten quantiles, by scikit-learn, as they come.
 
     CRPS = 2 ∫ pinball loss at level q dq [Gneiting & Ranjan 2011, eq. (12)] by the midpoint rule; coverage and width
@@ -87,7 +95,7 @@ def gradient_boosting(train: Dataset, test: Dataset, max_seconds: float, seed: i
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    started = time.perf_counter()
+    train, test, started = source.train, source.test, time.perf_counter()
     x, y, new, observed = (np.asarray(part) for part in (train.x, train.y[:, 0], test.x, test.y[:, 0]))
     models = [HistGradientBoostingRegressor(loss="quantile", quantile=q, random_state=seed) for q in QUANTILES]
     with threadpool_limits(1):  # threads that wait by spinning are slower than one as soon as a core is busy

@@ -93,7 +93,7 @@ def report_command(
     made = {f"{key} (training)": value for key, value in loaded.details} | provenance(source)
     path = report.write(
         output, loaded.fit, None, test, title=f"{loaded.target}: a report", level=level, classes=loaded.classes,
-        details=made, seed=seed,
+        encoding=loaded.encoding, details=made, seed=seed,
     )  # fmt: skip
     say(f"Report written to {path}")
 

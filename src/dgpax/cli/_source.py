@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -86,6 +87,10 @@ def _of_table(source: str, table: Table, choice: Choice) -> Source:
     inputs = table.select([name for name in table.columns if name != target and name not in choice.ignore])
     if not inputs.columns:
         raise InputError(f"{source} has no column besides the target {target!r}.")
+    for name, values in inputs.columns.items():
+        if len(inputs.columns) > 1 and _numbers_the_rows(values):
+            advice = f"If it means nothing, leave it out: --ignore {shlex.quote(name)}"
+            warnings.warn(f"The column {name!r} numbers the rows. {advice}", DgpaxWarning, stacklevel=2)
     wanted = table.columns[target]
     classes = _classes(wanted, choice.task)
     y = class_numbers(wanted, classes) if classes else numbers_of(wanted, target)
@@ -97,6 +102,11 @@ def _of_table(source: str, table: Table, choice: Choice) -> Source:
     )
     columns = tuple(_describe(name, values) for name, values in inputs.columns.items())
     return Source(Path(source).name, f"target {target}", train, test, encoding, target, classes, columns)
+
+
+def _numbers_the_rows(values: np.ndarray) -> bool:
+    """Whether they are 1, 2, 3, … or the like, in any order."""
+    return values.dtype.kind == "f" and len(values) > 2 and bool(np.all(np.diff(np.sort(values)) == 1.0))
 
 
 def _with_target(table: Table, target: str) -> Table:

@@ -32,6 +32,11 @@ class Dataset(eqx.Module):
     checks. Names are () where the source had none. `rows` are the row numbers of a minibatch in the data it was drawn
     from; None means all rows in their order. `weights` say how often every row counts, 0 or more and not necessarily
     whole; None means once.
+
+    >>> import dgpax
+    >>> data = dgpax.dataset([[0.0], [1.0], [2.0]], [1.0, 3.0, 2.0])
+    >>> data.x.shape, data.y.shape
+    ((3, 1), (3, 1))
     """
 
     x: Float[Array, "N D"]
@@ -94,6 +99,15 @@ def dataset(x, y, *, weights=None, missing: str = "error") -> Dataset:
     "keep_outputs" keeps NaN in y as missing outputs, if every row and every column of y has at least one value.
     Infinite values always raise. `weights` [N] say how often every row counts; exact and collapsed inference refuse
     them.
+
+    >>> import dgpax
+    >>> data = dgpax.dataset([[0.0], [1.0], [2.0]], [1.0, 3.0, 2.0])
+    >>> data.num_rows, data.num_inputs, data.num_outputs
+    (3, 1, 1)
+    >>> dgpax.dataset([[0.0], [float("nan")]], [1.0, 3.0])
+    Traceback (most recent call last):
+        ...
+    dgpax.errors.InputError: x has NaN in 1 of 2 rows, in column 0. Fill them in, or leave these rows out with ...
     """
     _check_call(missing, x, y)
     inputs, outputs = read_inputs(x), read_outputs(y)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from scipy.sparse import issparse
 
 from ..errors import DgpaxWarning, InputError
 from ._frames import column_names, is_frame, select_columns
@@ -15,6 +17,7 @@ from ._table import Column, read_table
 
 MOST_CATEGORIES = 50
 FEW_ROWS = 10
+MANY_GAPS = 10
 MISSING = "missing"
 
 
@@ -31,6 +34,11 @@ class NumberColumn:
     @property
     def output_names(self) -> tuple[str, ...]:
         return (self.name, f"{self.name} {MISSING}") if self.has_gaps else (self.name,)
+
+    @property
+    def gap(self) -> int:
+        """Which of them marks gaps; -1 if none does."""
+        return 1 if self.has_gaps else -1
 
     def apply(self, column: Column) -> np.ndarray:
         if not column.is_number or column.is_date != self.is_date:
@@ -59,6 +67,11 @@ class CategoryColumn:
     def output_names(self) -> tuple[str, ...]:
         return tuple(f"{self.name}={category}" for category in self.categories)
 
+    @property
+    def gap(self) -> int:
+        """Which of them marks gaps; -1 if none does."""
+        return self.categories.index(MISSING) if MISSING in self.categories else -1
+
     def apply(self, column: Column) -> np.ndarray:
         entries = _categories(column)
         unknown = sorted(set(entries) - set(self.categories))
@@ -80,6 +93,15 @@ class Encoding:
     that the training data had not is none of them, with a warning. Missing numbers become the training data's median,
     with a column that says so where the training data had gaps; missing categories are a category of their own. Dates
     become days since 1970 (UTC), durations days. An array of truth values counts as numbers.
+
+    >>> import numpy as np
+    >>> from dgpax.data import Encoding
+    >>> table = {"size": np.array([50.0, np.nan, 80.0]), "place": np.array(["sea", "town", "sea"], dtype=object)}
+    >>> encoding = Encoding.of(table)
+    >>> encoding.output_names
+    ('size', 'size missing', 'place=sea', 'place=town')
+    >>> encoding.apply(table)[1]
+    array([65.,  1.,  0.,  1.])
     """
 
     columns: tuple[NumberColumn | CategoryColumn, ...]
@@ -98,13 +120,24 @@ class Encoding:
         return tuple(name for column in self.columns for name in column.output_names)
 
     @property
+    def gaps(self) -> tuple[int, ...]:
+        """Which of the encoded columns say that something is missing: `age missing`, `colour=missing`."""
+        widths = [len(column.output_names) for column in self.columns]
+        starts = accumulate(widths, initial=0)
+        return tuple(start + column.gap for start, column in zip(starts, self.columns, strict=False) if column.gap >= 0)
+
+    def has_many_gaps(self, x: np.ndarray) -> bool:
+        """Whether at least ten of these encoded rows have gaps: enough to learn what these do to the targets."""
+        return int(np.sum(np.any(x[:, list(self.gaps)] > 0, axis=1))) >= MANY_GAPS
+
+    @property
     def is_trivial(self) -> bool:
         """Whether every column stays as it is."""
         return all(isinstance(c, NumberColumn) and not c.has_gaps and not c.is_date for c in self.columns)
 
     def apply(self, table: Any) -> np.ndarray:
         """The table as floats [N, E], float32 if all its columns are. Columns that have names are found by them."""
-        if isinstance(table, Mapping):
+        if isinstance(table, Mapping) and not issparse(table):
             table = self._named(table)
         elif is_frame(table) and self.input_names and column_names(table, "x"):
             table = select_columns(table, self.input_names, "x")

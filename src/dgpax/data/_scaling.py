@@ -71,7 +71,13 @@ class _Statistics(NamedTuple):
 
 def standardise(data: Dataset) -> Scaling:
     """Mean 0 and population standard deviation 1 in every column of x and y; missing outputs don't count, and rows
-    count as often as their weights say."""
+    count as often as their weights say.
+
+    >>> import dgpax
+    >>> scaling = dgpax.data.standardise(dgpax.dataset([[0.0], [2.0]], [10.0, 30.0]))
+    >>> scaling.y_mean, scaling.y_scale
+    (Array([20.], dtype=float64), Array([10.], dtype=float64))
+    """
     return _from_statistics(_statistics(data.x, data.weights), _statistics(data.y, data.weights))
 
 

@@ -33,6 +33,8 @@ def read_table(table: Any) -> tuple[list[Column], tuple[str, ...]]:
     """The columns of a table of inputs, and their names, () where it has none."""
     if is_frame(table):
         return _of_frame(table)
+    if issparse(table):  # before mappings, as one of its formats is a dict
+        read_inputs(table)
     if isinstance(table, Mapping):
         return [_of_array(_label(name, i), table[name]) for i, name in enumerate(table)], tuple(table)
     array = _untyped(table)
@@ -59,8 +61,6 @@ def _untyped(table: Any) -> np.ndarray:
 
     Numbers that NumPy has already turned into text, beside text in another column, become numbers again.
     """
-    if issparse(table):
-        read_inputs(table)
     array = as_numpy(table, "x")
     if array.dtype.kind in "UST" and not isinstance(table, np.ndarray):
         return np.array(table, dtype=object)

@@ -14,7 +14,15 @@ LOG_2PI = 1.8378770664093453
 
 
 class Gaussian(AbstractDistribution):
-    """N(mean, variance) for every entry. A variance of 0 is a point mass: the cdf is a step, nothing is NaN."""
+    """N(mean, variance) for every entry. A variance of 0 is a point mass: the cdf is a step, nothing is NaN.
+
+    >>> import jax.numpy as jnp
+    >>> from dgpax.distributions import Gaussian
+    >>> p = Gaussian(jnp.zeros((1, 1)), jnp.full((1, 1), 4.0))
+    >>> low, high = p.interval(0.9)
+    >>> round(float(high[0, 0]), 3), round(float(p.cdf(2.0)[0, 0]), 3)
+    (3.29, 0.841)
+    """
 
     mean: Float[Array, "*batch N P"]
     variance: Float[Array, "*batch N P"]

@@ -23,6 +23,13 @@ class Mixture(AbstractDistribution):
 
     `components` is one distribution whose every array has a leading axis S, for example a `Gaussian` of shape
     [S, N, P]. `log_weights` needs no normalisation; None means equal weights.
+
+    >>> import jax.numpy as jnp
+    >>> from dgpax.distributions import Gaussian, Mixture
+    >>> components = Gaussian(jnp.asarray([-1.0, 1.0]).reshape(2, 1, 1), jnp.full((2, 1, 1), 0.25))
+    >>> p = Mixture(components)
+    >>> float(p.mean[0, 0]), float(p.variance[0, 0])
+    (0.0, 1.25)
     """
 
     components: AbstractDistribution

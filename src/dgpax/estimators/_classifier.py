@@ -21,6 +21,16 @@ class DeepGPClassifier(ClassifierMixin, AbstractSupervised):
 
     Labels are of any type, text as well. Two classes have a probit likelihood, more a softmax. The arguments are those
     of `DeepGPRegressor`, for `inference` "variational" and "sghmc".
+
+    >>> import numpy as np
+    >>> from dgpax import DeepGPClassifier
+    >>> x = np.linspace(-1.0, 1.0, 40)[:, None]
+    >>> labels = np.where(x[:, 0] > 0.0, "warm", "cold")
+    >>> model = DeepGPClassifier(max_steps=100).fit(x, labels)
+    >>> model.predict([[-0.9], [0.9]])
+    array(['cold', 'warm'], dtype='<U4')
+    >>> model.predict_proba(x).shape
+    (40, 2)
     """
 
     classes_: Any

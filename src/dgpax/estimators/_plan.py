@@ -75,14 +75,19 @@ class Plan:
         """The number of layers."""
         return self.num_layers or (1 if self.inference in ONE_LAYER else 2)
 
+    @property
+    def takes_likelihoods(self) -> bool:
+        """Whether the noise may be other than Gaussian."""
+        return self.inference not in GAUSSIAN_ONLY
+
     def train(self, rows: Rows, observed: Observation) -> Fit | StrideFit:
         """A fit of these rows."""
-        if self.inference in GAUSSIAN_ONLY and observed.likelihood is not None:
+        if observed.likelihood is not None and not self.takes_likelihoods:
             raise InputError(
                 f'inference="{self.inference}" is for Gaussian noise; got {type(observed.likelihood).__name__}. Use '
                 'inference="variational" or "sghmc".'
             )
-        if self.inference in GAUSSIAN_ONLY:
+        if not self.takes_likelihoods:
             return self._train_gaussian(rows.repeated(self.inference))
         merged = rows.merged()
         data, num_rows = merged.padded(), len(merged.x)

@@ -26,12 +26,22 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
     "layer-wise", "stripes-and-arrow", "fully-coupled", "chain" or "points-as-locations", for variational inference.
     `inference` is "variational", "sghmc" (draws), "stride" (draws, for few rows), "exact" (up to a few thousand rows)
     or "sparse". `likelihood` says what the targets are: "gaussian", "student_t" (outliers), "heteroskedastic" (noise
-    that depends on the inputs), "poisson" and "negative_binomial" (counts). A fit stops when the bound no longer
-    improves, after `max_steps` or after `max_time` seconds. With more than `batch_size` rows (1,000) a step sees that
-    many. `verbose` shows a progress bar.
+    that depends on the inputs), "poisson" and "negative_binomial" (counts). None is "gaussian", and
+    "heteroskedastic" where ten rows or more have gaps, as these are harder to predict, and inference allows it. A fit
+    stops when the bound no longer improves, after `max_steps` or after `max_time` seconds. With more than `batch_size`
+    rows (1,000) a step sees that many. `verbose` shows a progress bar.
 
     Inputs may have text, categories, dates and gaps (`dgpax.data.Encoding`). Targets may have several columns, with
     gaps (NaN).
+
+    >>> import numpy as np
+    >>> from dgpax import DeepGPRegressor
+    >>> x = np.linspace(0.0, 1.0, 40)[:, None]
+    >>> y = np.sin(6.0 * x[:, 0])
+    >>> model = DeepGPRegressor(max_steps=100).fit(x, y)
+    >>> mean, stddev = model.predict(x, return_std=True)
+    >>> model.predict_interval(x, 0.9).shape, model.score(x, y) > 0.9
+    ((40, 2), True)
     """
 
     def __init__(
@@ -39,7 +49,7 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
         num_layers: int | None = None,
         posterior: str = "mean-field",
         inference: str = "variational",
-        likelihood: str = "gaussian",
+        likelihood: str | None = None,
         num_inducing: int | None = None,
         max_steps: int | None = None,
         max_time: float | int | None = None,
@@ -62,7 +72,9 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
         """Train on a table of inputs [N, D] and targets [N] or [N, P]. A weight of 2 is the row twice."""
         plan = self._plan()
         rows = self._rows(X, y, sample_weight, learn=True)
-        self._train(plan, rows, observation(self.likelihood, rows.y))
+        uneven = plan.takes_likelihoods and self.encoding_.has_many_gaps(rows.x)
+        word = self.likelihood or ("heteroskedastic" if uneven else "gaussian")
+        self._train(plan, rows, observation(word, rows.y))
         return self
 
     def partial_fit(self, X, y, sample_weight=None) -> DeepGPRegressor:

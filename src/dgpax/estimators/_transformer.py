@@ -27,6 +27,13 @@ class DeepGPTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Abstr
 
     `n_components=None` means two, or one for rows that lie on a line. A network learns to place rows, so that new ones
     are placed as those of the training data are, each by itself.
+
+    >>> import numpy as np
+    >>> from dgpax import DeepGPTransformer
+    >>> rng = np.random.default_rng(0)
+    >>> table = rng.normal(size=(40, 2)) @ rng.normal(size=(2, 5))
+    >>> DeepGPTransformer(n_components=2, max_steps=50).fit_transform(table).shape
+    (40, 2)
     """
 
     def __init__(

@@ -102,7 +102,7 @@ def addition_gains(
     """How much F_V grows when row j becomes an inducing point; −∞ for rows that are determined already.
 
     With A = L⁻¹K_mn, B = I + AAᵀ/σ², α = (k_j − A_jᵀA)/√d_j, b = Aα/σ², s = 1 + |α|²/σ² − bᵀB⁻¹b and
-    e = αᵀy − bᵀB⁻¹Ay: ΔF = Σ_p [−½ log s + e_p²/(2σ⁴s) + |α|²/(2σ²)] [design.md, section 7].
+    e = αᵀy − bᵀB⁻¹Ay: ΔF = Σ_p [−½ log s + e_p²/(2σ⁴s) + |α|²/(2σ²)].
     """
     d = residual[candidates]
     free = d > TOLERANCE * jnp.max(residual) + TOLERANCE

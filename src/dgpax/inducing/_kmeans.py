@@ -39,7 +39,13 @@ def at_most_distinct(x: Float[Array, "N D"], num_inducing: int) -> tuple[np.ndar
 
 
 def k_means(x: Float[Array, "N D"], num_inducing: int, seed: int = 0) -> Float[Array, "M D"]:
-    """Cluster centres (k-means++), of which no two coincide; mini-batches above 20,000 rows."""
+    """Cluster centres (k-means++), of which no two coincide; mini-batches above 20,000 rows.
+
+    >>> import jax.numpy as jnp
+    >>> from dgpax.inducing import k_means
+    >>> k_means(jnp.linspace(0.0, 1.0, 50)[:, None], 4).shape
+    (4, 1)
+    """
     candidates, num_inducing = at_most_distinct(x, num_inducing)
     rows = np.asarray(x)
     if num_inducing == len(candidates):

@@ -37,7 +37,17 @@ REPORT_ROWS = 2000
 
 
 class Fit(eqx.Module):
-    """A fitted model: the prior at its trained values, the posterior, and what happened."""
+    """A fitted model: the prior at its trained values, the posterior, and what happened.
+
+    >>> import numpy as np
+    >>> import dgpax
+    >>> x = np.linspace(0.0, 1.0, 20)[:, None]
+    >>> data = dgpax.dataset(x, np.sin(6.0 * x))
+    >>> fitted = dgpax.fit(dgpax.gp_regression(data), data, progress=False)
+    >>> fitted.num_inputs, fitted.report.num_rows
+    (1, 20)
+    >>> noise_variance = float(fitted.model.likelihood.noise_variance.value)
+    """
 
     model: DeepGP
     posterior: AbstractPosterior
@@ -70,6 +80,15 @@ def fit(
     `checkpoint` is a folder of this fit's own, into which it writes where it stands every `checkpoint_every` seconds.
     The same call, after the process was killed, goes on from there to the same result, bit for bit on the same
     machine; `report.resumed_at` says from which steps. Time that was used before counts, and callbacks begin anew.
+
+    >>> import numpy as np
+    >>> import dgpax
+    >>> x = np.linspace(0.0, 1.0, 20)[:, None]
+    >>> data = dgpax.dataset(x, np.sin(6.0 * x))
+    >>> fitted = dgpax.fit(dgpax.gp_regression(data), data, progress=False)
+    >>> fitted.report.converged
+    True
+    >>> fitted = dgpax.fit(dgpax.sparse_gp_regression(data, 5), data, "sparse", max_seconds=5.0, progress=False)
     """
     method = as_method(inference)
     engine = method.default_engine() if engine is None else engine
@@ -162,7 +181,7 @@ def _num_clipped(layer: AbstractLayer, posterior: AbstractPosterior, carry: Abst
         return jnp.zeros((), int)
     processes = layer.processes()
     rows = processes.rows(x)[:REPORT_ROWS]
-    residual = unclipped_residual(processes.kernel, rows, posterior.inducing(0, layer), carry.root(0))
+    residual = unclipped_residual(processes.kernel, rows, posterior.inducing(0, layer, carry), carry.root(0))
     return jnp.sum(residual < 0)
 
 

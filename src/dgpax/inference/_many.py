@@ -27,7 +27,7 @@ from ._stopping import AbstractStopping, NeverStop
 def fit_many(
     models: Sequence[DeepGP],
     datasets: Sequence[Dataset],
-    inference: str | AbstractMethod = "variational",
+    inference: str | AbstractMethod | Sequence[AbstractMethod] = "variational",
     *,
     engine: AbstractEngine | None = None,
     seeds: Sequence[int] | None = None,
@@ -38,18 +38,33 @@ def fit_many(
     """`fit` for models and data of equal shapes, all at once: on a GPU twenty small models cost little more than one.
 
     `stopping` makes the rule of the i-th fit; a fit that has ended stays where it is while the others go on. `seeds`
-    are 0 for all unless given. A fit whose steps aren't finite ends with a warning, not an error. Everything else is as
+    are 0 for all unless given. `inference` may have a method for every fit, such as `Variational(q)` with posteriors q
+    to go on from. A fit whose steps aren't finite ends with a warning, not an error. Everything else is as
     in `fit`, and so are the results, up to rounding.
+
+    >>> import numpy as np
+    >>> import dgpax
+    >>> x = np.linspace(0.0, 1.0, 20)[:, None]
+    >>> data = dgpax.dataset(x, np.sin(6.0 * x))
+    >>> halves = [dgpax.dataset(x[i::2], data.y[i::2]) for i in range(2)]
+    >>> models = [dgpax.deep_gp(half, 2, 5) for half in halves]
+    >>> engine = dgpax.inference.NaturalGradient(max_steps=20)
+    >>> fits = dgpax.fit_many(models, halves, engine=engine, progress=False)
+    >>> [fitted.report.num_rows for fitted in fits]
+    [10, 10]
     """
-    method = as_method(inference)
-    engine = method.default_engine() if engine is None else engine
+    shared = isinstance(inference, str | AbstractMethod)
+    methods = [as_method(inference)] * len(models) if shared else list(inference)
     seeds = [0] * len(models) if seeds is None else list(seeds)
-    if not len(models) == len(datasets) == len(seeds) or not models:
+    if not len(models) == len(datasets) == len(seeds) == len(methods) or not models:
         raise InputError(
-            f"fit_many needs as many models as datasets and seeds, at least one; got {len(models)}, {len(datasets)} "
-            f"and {len(seeds)}. Repeat one that is shared: [data] * {max(len(models), 1)}."
+            f"fit_many needs as many models as datasets, seeds and methods, at least one; got {len(models)}, "
+            f"{len(datasets)}, {len(seeds)} and {len(methods)}. Repeat one that is shared: "
+            f"[data] * {max(len(models), 1)}."
         )
-    tasks = [Task.of(method, *given) for given in zip(models, datasets, seeds, strict=True)]
+    method = methods[0]
+    engine = method.default_engine() if engine is None else engine
+    tasks = [Task.of(*given) for given in zip(methods, models, datasets, seeds, strict=True)]
     targets, to_do = [task.target for task in tasks], stages(tasks[0].target, method.warm_up)
     group = _Group(len(tasks), None if stopping is None else [stopping(index) for index in range(len(tasks))])
     started = time.perf_counter()
@@ -57,11 +72,11 @@ def fit_many(
     with threads, progress_bar(engine.max_steps * len(to_do), progress) as show:
         limits = Limits(started, max_seconds, NeverStop(), (), show)
         for held in to_do:
-            pairs = zip(targets, tasks, strict=True)
-            problems = [Problem(method, target, task.prepared, held) for target, task in pairs]
+            parts = zip(methods, targets, tasks, strict=True)
+            problems = [Problem(own, target, task.prepared, held) for own, target, task in parts]
             targets = group.train(engine, problems, seeds, limits)
-    ends = zip(tasks, group.runs, targets, strict=True)
-    fits = [conclude(task, run, method, engine, target, started) for task, run, target in ends]
+    ends = zip(tasks, group.runs, methods, targets, strict=True)
+    fits = [conclude(task, run, own, engine, target, started) for task, run, own, target in ends]
     for index, (run, fitted) in enumerate(zip(group.runs, fits, strict=True)):
         if run.gave_up:
             warnings.warn(f"Fit {index}: {complaint(run, fitted)}", DgpaxWarning, stacklevel=2)

@@ -26,7 +26,7 @@ class NaturalState(NamedTuple):
 
 
 class NaturalGradient(AbstractEngine):
-    """Natural-gradient steps for q(u) of every layer [design.md, section 6], and Adam for all other parameters.
+    """Natural-gradient steps for q(u) of every layer, and Adam for all other parameters.
 
     The natural rate rises over the first `ramp_steps`; the block step of `posteriors.natural_step` is stable in
     inner layers too, where steps in natural parameters diverge.

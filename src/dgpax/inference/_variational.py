@@ -21,7 +21,7 @@ from ._mismatch import refuse_blocks
 from ._natural import NaturalGradient
 
 CPU_CHUNK_ROWS = 500
-"""Rows whose intermediates stay in a CPU's cache (measured: design.md, first paragraph)."""
+"""Rows whose intermediates stay in a CPU's cache (measured)."""
 
 
 class ModelAndPosterior(NamedTuple):

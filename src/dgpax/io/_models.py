@@ -24,6 +24,18 @@ def save(
 
     `own` names classes and functions that are not of dgpax, such as a kernel of yours or the warp of `kernels.Warped`:
     the file holds their names only, and `load_model` needs them again.
+
+    >>> import numpy as np
+    >>> import dgpax
+    >>> x = np.linspace(0.0, 1.0, 20)[:, None]
+    >>> data = dgpax.dataset(x, np.sin(6.0 * x))
+    >>> fitted = dgpax.fit(dgpax.gp_regression(data), data, progress=False)
+    >>> import tempfile
+    >>> path = f"{tempfile.mkdtemp()}/model.dgpax"
+    >>> dgpax.save(fitted, path)
+    >>> again = dgpax.load_model(path)
+    >>> bool((dgpax.predict(again, x).mean == dgpax.predict(fitted, x).mean).all())
+    True
     """
     value = as_saved(fitted) if isinstance(fitted, AbstractEstimator) else fitted
     if not isinstance(value, Fit | SavedEstimator | TableModel):
@@ -38,6 +50,12 @@ def load_model(path: str | os.PathLike[str], *, own: Sequence[type | Callable] =
     and whose `encoding` tells how a table becomes numbers.
 
     Everything in the file is checked first, and nothing in it is run: one from a stranger can at worst be a bad model.
+
+    >>> import dgpax
+    >>> dgpax.load_model("nowhere.dgpax")
+    Traceback (most recent call last):
+        ...
+    dgpax.errors.ModelFileError: There is no file nowhere.dgpax...
     """
     fitted = read(path, KIND, REGISTRY.with_own(tuple(own)))
     if isinstance(fitted, SavedEstimator):

@@ -31,6 +31,7 @@ from ._periodic import Periodic as Periodic
 from ._prior import sample_prior as sample_prior
 from ._separate import Separate as Separate
 from ._simple import Constant as Constant
+from ._simple import MarkedWhite as MarkedWhite
 from ._simple import White as White
 from ._spectral import sample_frequencies as sample_frequencies
 from ._spectral import spectral_density as spectral_density

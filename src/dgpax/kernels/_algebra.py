@@ -12,7 +12,12 @@ from ._base import AbstractKernel
 
 
 class Sum(AbstractKernel):
-    """k₁ + k₂ + …"""
+    """k₁ + k₂ + …
+
+    >>> from dgpax.kernels import RBF, Linear
+    >>> type(RBF(1.0) + Linear()).__name__
+    'Sum'
+    """
 
     kernels: tuple[AbstractKernel, ...]
 
@@ -30,7 +35,12 @@ class Sum(AbstractKernel):
 
 
 class Product(AbstractKernel):
-    """k₁ · k₂ · …"""
+    """k₁ · k₂ · …
+
+    >>> from dgpax.kernels import RBF, Periodic
+    >>> type(RBF(10.0) * Periodic(1.0)).__name__  # a pattern that repeats and slowly changes
+    'Product'
+    """
 
     kernels: tuple[AbstractKernel, ...]
 

@@ -27,7 +27,14 @@ def _inner_diag(x, variance):
 
 
 class Linear(AbstractKernel):
-    """Σ_d variance_d x_d y_d: straight lines through the origin; add a Constant for an offset."""
+    """Σ_d variance_d x_d y_d: straight lines through the origin; add a Constant for an offset.
+
+    >>> import jax.numpy as jnp
+    >>> from dgpax.kernels import Constant, Linear
+    >>> line = Linear() + Constant()  # with an offset
+    >>> line.cross(jnp.full((1, 1), 2.0), jnp.full((1, 1), 3.0)).round(6)
+    Array([[7.]], dtype=float64)
+    """
 
     variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
 

@@ -14,7 +14,7 @@ from ..typing import Array, Float
 from ._base import AbstractKernel
 from ._dot_product import ArcCosine
 from ._functional import Functional, functional_cross, functional_gram
-from ._simple import White
+from ._simple import MarkedWhite, White
 from ._stationary import Matern12
 from ._windows import Window
 
@@ -71,7 +71,7 @@ def refuse_rough(kernel: AbstractKernel) -> None:
     """Raise for a kernel whose functions have no derivative."""
 
     def rough(part):
-        return isinstance(part, White | Matern12) or (isinstance(part, ArcCosine) and part.order == 0)
+        return isinstance(part, White | MarkedWhite | Matern12) or (isinstance(part, ArcCosine) and part.order == 0)
 
     found = [type(part).__name__ for part in jax.tree.leaves(kernel, is_leaf=rough) if rough(part)]
     if found:

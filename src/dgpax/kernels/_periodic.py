@@ -14,6 +14,11 @@ class Periodic(AbstractKernel):
     """variance · exp(−2 Σ_d sin²(π (x_d − y_d)/period_d) / lengthscale_d²) [MacKay 1998; R&W 2006, eq. 4.31].
 
     This is the RBF kernel on the circle (cos, sin)(2πx/period), which is how it is computed.
+
+    >>> import jax.numpy as jnp
+    >>> from dgpax.kernels import Periodic
+    >>> Periodic(period=12.0).cross(jnp.zeros((1, 1)), jnp.full((1, 1), 24.0)).round(6)
+    Array([[1.]], dtype=float64)
     """
 
     period: AbstractParameter = eqx.field(converter=as_positive, default=1.0)

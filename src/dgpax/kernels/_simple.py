@@ -33,7 +33,13 @@ class Constant(AbstractKernel):
 
 
 class White(AbstractKernel):
-    """Independent noise at every point: the identity in `gram`, nothing between two sets of points."""
+    """Independent noise at every point: the identity in `gram`, nothing between two sets of points.
+
+    >>> import jax.numpy as jnp
+    >>> from dgpax.kernels import White
+    >>> White(0.1).cross(jnp.zeros((1, 1)), jnp.zeros((1, 1)))
+    Array([[0.]], dtype=float64)
+    """
 
     variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
 
@@ -46,3 +52,25 @@ class White(AbstractKernel):
 
     def diag(self, x):
         return self.variance.value[..., None] * jnp.ones_like(x[..., 0])
+
+
+class MarkedWhite(AbstractKernel):
+    """Independent noise at marked points: of variance Σ_d variance_d over the inputs d in which they are positive.
+
+    >>> import jax.numpy as jnp
+    >>> from dgpax.kernels import MarkedWhite
+    >>> MarkedWhite([0.5, 2.0]).diag(jnp.asarray([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0]]))
+    Array([0. , 0.5, 2.5], dtype=float64)
+    """
+
+    variance: AbstractParameter = eqx.field(converter=as_positive)
+
+    def cross(self, x, y):
+        return self.diag(x)[..., :, None] * jnp.zeros_like(y[..., None, :, 0])
+
+    def gram(self, x):
+        noise = self.diag(x)
+        return noise[..., :, None] * jnp.eye(x.shape[-2], dtype=noise.dtype)
+
+    def diag(self, x):
+        return jnp.sum(jnp.where(x > 0, self.variance.value[..., None, :], 0.0), axis=-1)

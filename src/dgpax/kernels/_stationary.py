@@ -42,7 +42,16 @@ class AbstractStationary(AbstractKernel):
 
 
 class RBF(AbstractStationary):
-    """exp(−r²/2), also called squared exponential [Rasmussen & Williams 2006, eq. 4.9]."""
+    """exp(−r²/2), also called squared exponential [Rasmussen & Williams 2006, eq. 4.9].
+
+    >>> import jax.numpy as jnp
+    >>> from dgpax.kernels import RBF
+    >>> x = jnp.asarray([[0.0], [1.0]])
+    >>> RBF(lengthscale=1.0).cross(x, x).round(3)
+    Array([[1.   , 0.607],
+           [0.607, 1.   ]], dtype=float64)
+    >>> both = RBF([0.5, 2.0])  # a length scale per input
+    """
 
     lengthscale: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
     variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
@@ -70,7 +79,15 @@ class Matern12(AbstractStationary):
 
 
 class Matern32(AbstractStationary):
-    """(1 + √3 r) exp(−√3 r) [Rasmussen & Williams 2006, eq. 4.17]."""
+    """(1 + √3 r) exp(−√3 r) [Rasmussen & Williams 2006, eq. 4.17].
+
+    >>> import jax.numpy as jnp
+    >>> from dgpax.kernels import Matern32
+    >>> kernel = 2.0 * Matern32(0.5).on(0) + Matern32(0.1).on(1)  # of two inputs
+    >>> x = jnp.zeros((3, 2))
+    >>> kernel.diag(x)
+    Array([3., 3., 3.], dtype=float64)
+    """
 
     lengthscale: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
     variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)

@@ -18,6 +18,14 @@ class GPLayer(AbstractLayer):
     Outputs are independent, with a kernel that is shared or whose parameters have a leading axis P; or a
     multi-output kernel says how they depend on each other. `inducing` may be None for exact inference. A layer
     holds no posterior and no number of rows.
+
+    >>> import numpy as np
+    >>> from dgpax import GPLayer
+    >>> from dgpax.inducing import Points
+    >>> from dgpax.kernels import RBF
+    >>> layer = GPLayer(RBF(0.3), num_outputs=2, inducing=Points(np.linspace(0.0, 1.0, 7)[:, None]))
+    >>> layer.num_outputs
+    2
     """
 
     kernel: AbstractKernel | AbstractMultiOutputKernel

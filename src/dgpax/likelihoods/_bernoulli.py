@@ -21,7 +21,14 @@ class AbstractBernoulli(AbstractQuadratureLikelihood, AbstractScalarClassificati
 
 
 class BernoulliProbit(AbstractBernoulli):
-    """P(y = 1 | f) = Φ(f), the normal cumulative distribution."""
+    """P(y = 1 | f) = Φ(f), the normal cumulative distribution.
+
+    >>> import jax.numpy as jnp
+    >>> from dgpax.distributions import Gaussian
+    >>> from dgpax.likelihoods import BernoulliProbit
+    >>> BernoulliProbit().class_probabilities(Gaussian(jnp.zeros((1, 1)), jnp.ones((1, 1)))).round(6)
+    Array([[0.5, 0.5]], dtype=float64)
+    """
 
     quadrature_order: int = eqx.field(static=True, default=20)
 

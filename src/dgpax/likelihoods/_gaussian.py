@@ -14,7 +14,12 @@ from ._support import REAL, Support
 
 
 class GaussianNoise(AbstractScalarLikelihood):
-    """y = f + N(0, noise_variance), one noise variance for all outputs or one per output [P]."""
+    """y = f + N(0, noise_variance), one noise variance for all outputs or one per output [P].
+
+    >>> from dgpax.likelihoods import GaussianNoise
+    >>> round(float(GaussianNoise(0.1).noise_variance.value), 6)
+    0.1
+    """
 
     noise_variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
 

@@ -19,7 +19,12 @@ from ._base import AbstractLikelihood
 
 class PerOutput(AbstractLikelihood):
     """One likelihood per output, each with its own latent functions, in order: `PerOutput((Poisson(), Softmax(3)))`
-    needs 1 + 3 latent functions for 2 outputs."""
+    needs 1 + 3 latent functions for 2 outputs.
+
+    >>> from dgpax.likelihoods import PerOutput, Poisson, Softmax
+    >>> PerOutput((Poisson(), Softmax(3))).num_latents(num_outputs=2)
+    4
+    """
 
     likelihoods: tuple[AbstractLikelihood, ...] = eqx.field(converter=tuple)
 

@@ -14,7 +14,13 @@ from ._support import COUNTS, Support
 
 
 class Poisson(AbstractLogLink):
-    """Counts with rate exposure · exp(f). `exposure` is a constant, one for all outputs or one per output [P]."""
+    """Counts with rate exposure · exp(f). `exposure` is a constant, one for all outputs or one per output [P].
+
+    >>> import jax.numpy as jnp
+    >>> from dgpax.likelihoods import Poisson
+    >>> Poisson().conditional_mean(jnp.log(jnp.asarray([[3.0]]))).round(6)
+    Array([[3.]], dtype=float64)
+    """
 
     exposure: Float[Array, "..."] = eqx.field(converter=as_exposure, default=1.0)
     quadrature_order: int = eqx.field(static=True, default=20)

@@ -13,13 +13,29 @@ NUM_LEVELS = 99
 
 
 def pit(y: Shaped[ArrayLike, "..."], distribution: AbstractDistribution) -> Float[Array, "N P"]:
-    """Probability integral transform F(y): uniform on [0, 1] if the predictions are right; NaN for a missing target."""
+    """Probability integral transform F(y): uniform on [0, 1] if the predictions are right; NaN for a missing target.
+
+    >>> import jax.numpy as jnp
+    >>> from dgpax.distributions import Gaussian
+    >>> from dgpax.metrics import pit
+    >>> y, prediction = jnp.asarray([[0.0], [3.0]]), Gaussian(jnp.zeros((2, 1)), jnp.ones((2, 1)))
+    >>> pit(y, prediction).round(4).tolist()
+    [[0.5], [0.9987]]
+    """
     targets = as_targets(y, distribution.mean)
     return jnp.where(targets.observed, distribution.cdf(targets.values), jnp.nan)
 
 
 def coverage(y: Shaped[ArrayLike, "..."], distribution: AbstractDistribution, level: float = 0.9) -> Scalar:
-    """Fraction of the targets inside the central interval that should hold `level` of them."""
+    """Fraction of the targets inside the central interval that should hold `level` of them.
+
+    >>> import jax.numpy as jnp
+    >>> from dgpax.distributions import Gaussian
+    >>> from dgpax.metrics import coverage
+    >>> y, prediction = jnp.asarray([[0.0], [3.0]]), Gaussian(jnp.zeros((2, 1)), jnp.ones((2, 1)))
+    >>> float(coverage(y, prediction, 0.9))
+    0.5
+    """
     targets = as_targets(y, distribution.mean)
     low, high = distribution.interval(level)
     return targets.average((low <= targets.values) & (targets.values <= high))

@@ -16,13 +16,27 @@ SUM_TOLERANCE = 1e-3
 
 
 def accuracy(labels: Shaped[ArrayLike, "..."], probabilities: Float[ArrayLike, "..."]) -> Scalar:
-    """Fraction of rows whose most probable class is the label."""
+    """Fraction of rows whose most probable class is the label.
+
+    >>> import numpy as np
+    >>> from dgpax.metrics import accuracy
+    >>> labels, probabilities = np.array([0, 1]), np.array([[0.75, 0.25], [0.5, 0.5]])
+    >>> round(float(accuracy(labels, probabilities)), 4)
+    0.5
+    """
     labels, observed, probabilities = _classes(labels, probabilities)
     return _average(jnp.argmax(probabilities, axis=1) == labels, observed, probabilities.dtype)
 
 
 def log_loss(labels: Shaped[ArrayLike, "..."], probabilities: Float[ArrayLike, "..."]) -> Scalar:
-    """−mean log probability of the label; probabilities below the rounding unit count as it, so it is finite."""
+    """−mean log probability of the label; probabilities below the rounding unit count as it, so it is finite.
+
+    >>> import numpy as np
+    >>> from dgpax.metrics import log_loss
+    >>> labels, probabilities = np.array([0, 1]), np.array([[0.75, 0.25], [0.5, 0.5]])
+    >>> round(float(log_loss(labels, probabilities)), 4)
+    0.4904
+    """
     labels, observed, probabilities = _classes(labels, probabilities)
     chosen = jnp.take_along_axis(probabilities, labels[:, None], axis=1)[:, 0]
     smallest = float(jnp.finfo(chosen.dtype).eps)
@@ -30,7 +44,14 @@ def log_loss(labels: Shaped[ArrayLike, "..."], probabilities: Float[ArrayLike, "
 
 
 def brier(labels: Shaped[ArrayLike, "..."], probabilities: Float[ArrayLike, "..."]) -> Scalar:
-    """Brier score: mean (p − label)² for two classes, mean Σ_c (p_c − [label = c])² for more, as in scikit-learn."""
+    """Brier score: mean (p − label)² for two classes, mean Σ_c (p_c − [label = c])² for more, as in scikit-learn.
+
+    >>> import numpy as np
+    >>> from dgpax.metrics import brier
+    >>> labels, probabilities = np.array([0, 1]), np.array([[0.75, 0.25], [0.5, 0.5]])
+    >>> round(float(brier(labels, probabilities)), 4)
+    0.1562
+    """
     labels, observed, probabilities = _classes(labels, probabilities)
     classes = jnp.arange(probabilities.shape[1])
     squares = jnp.sum((probabilities - (labels[:, None] == classes)) ** 2, axis=1)

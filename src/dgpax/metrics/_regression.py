@@ -10,7 +10,15 @@ from ._targets import as_targets
 
 
 def rmse(y: Shaped[ArrayLike, "..."], prediction: AbstractDistribution | Float[ArrayLike, "..."]) -> Scalar:
-    """Root mean squared error of the predictive mean (or of the array)."""
+    """Root mean squared error of the predictive mean (or of the array).
+
+    >>> import jax.numpy as jnp
+    >>> from dgpax.distributions import Gaussian
+    >>> from dgpax.metrics import rmse
+    >>> y, prediction = jnp.asarray([[0.0], [3.0]]), Gaussian(jnp.zeros((2, 1)), jnp.ones((2, 1)))
+    >>> round(float(rmse(y, prediction)), 4)
+    2.1213
+    """
     point = _point(prediction)
     targets = as_targets(y, point)
     return jnp.sqrt(targets.average((targets.values - point) ** 2))
@@ -40,7 +48,15 @@ def smse(y: Shaped[ArrayLike, "..."], prediction: AbstractDistribution | Float[A
 
 
 def nlpd(y: Shaped[ArrayLike, "..."], distribution: AbstractDistribution) -> Scalar:
-    """Negative mean log predictive density, −mean log p(y_np); for a mixture the density is the weighted sum."""
+    """Negative mean log predictive density, −mean log p(y_np); for a mixture the density is the weighted sum.
+
+    >>> import jax.numpy as jnp
+    >>> from dgpax.distributions import Gaussian
+    >>> from dgpax.metrics import nlpd
+    >>> y, prediction = jnp.asarray([[0.0], [3.0]]), Gaussian(jnp.zeros((2, 1)), jnp.ones((2, 1)))
+    >>> round(float(nlpd(y, prediction)), 4)
+    3.1689
+    """
     targets = as_targets(y, distribution.mean)
     return -targets.average(distribution.log_prob(targets.values))
 
@@ -58,7 +74,15 @@ def mnll_stride(
 
 
 def crps(y: Shaped[ArrayLike, "..."], distribution: AbstractDistribution) -> Scalar:
-    """Mean continuous ranked probability score, in the units of y   [Gneiting & Raftery 2007, eq. (21)]."""
+    """Mean continuous ranked probability score, in the units of y   [Gneiting & Raftery 2007, eq. (21)].
+
+    >>> import jax.numpy as jnp
+    >>> from dgpax.distributions import Gaussian
+    >>> from dgpax.metrics import crps
+    >>> y, prediction = jnp.asarray([[0.0], [3.0]]), Gaussian(jnp.zeros((2, 1)), jnp.ones((2, 1)))
+    >>> round(float(crps(y, prediction)), 4)
+    1.3351
+    """
     targets = as_targets(y, distribution.mean)
     return targets.average(distribution.crps(targets.values))
 

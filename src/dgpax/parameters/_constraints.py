@@ -59,7 +59,14 @@ class Real(AbstractParameter):
 
 
 class Positive(AbstractParameter):
-    """value = floor + softplus(raw)."""
+    """value = floor + softplus(raw).
+
+    >>> from dgpax.kernels import RBF
+    >>> from dgpax.parameters import GammaPrior, Positive
+    >>> kernel = RBF(Positive(0.5, prior=GammaPrior(2.0, 4.0)))
+    >>> round(float(kernel.lengthscale.value), 6)
+    0.5
+    """
 
     raw: Float[Array, "..."]
     floor: float = eqx.field(static=True)
@@ -168,5 +175,11 @@ def as_lower_triangular(value) -> AbstractParameter:
 
 
 def fixed(value) -> AbstractParameter:
-    """A value that isn't trained, exactly as given: `RBF(variance=fixed(1.0))`."""
+    """A value that isn't trained, exactly as given: `RBF(variance=fixed(1.0))`.
+
+    >>> from dgpax.kernels import RBF
+    >>> from dgpax.parameters import fixed
+    >>> RBF(0.5, variance=fixed(1.0)).variance.trainable
+    False
+    """
     return Real(value, trainable=False)

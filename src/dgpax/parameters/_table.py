@@ -50,7 +50,13 @@ class ParameterTable:
 
 
 def table(tree: PyTree) -> ParameterTable:
-    """The table of all parameters of a model, kernel, likelihood or posterior."""
+    """The table of all parameters of a model, kernel, likelihood or posterior.
+
+    >>> import dgpax
+    >>> listing = dgpax.table(dgpax.kernels.RBF(0.5))  # print it
+    >>> [row[0] for row in listing.rows]
+    ['lengthscale', 'variance']
+    """
     return ParameterTable(tuple(_row(name, node) for name, node in find(tree).items()))
 
 

@@ -65,14 +65,28 @@ def _replace(parameter: AbstractParameter, **fields) -> AbstractParameter:
 
 
 def freeze(tree: T, *patterns: str) -> T:
-    """A copy in which the matching parameters are not trained; all of them if no pattern is given."""
+    """A copy in which the matching parameters are not trained; all of them if no pattern is given.
+
+    >>> import dgpax
+    >>> from dgpax.kernels import RBF
+    >>> kernel = dgpax.freeze(RBF(0.5), "variance")
+    >>> kernel.variance.trainable, kernel.lengthscale.trainable
+    (False, True)
+    """
     for pattern in patterns or ("*",):
         tree = _edit(tree, pattern, lambda _, node: _replace(node, trainable=False))
     return tree
 
 
 def unfreeze(tree: T, *patterns: str) -> T:
-    """A copy in which the matching parameters are trained; all of them if no pattern is given."""
+    """A copy in which the matching parameters are trained; all of them if no pattern is given.
+
+    >>> import dgpax
+    >>> from dgpax.kernels import RBF
+    >>> frozen = dgpax.freeze(RBF(0.5))
+    >>> dgpax.unfreeze(frozen, "lengthscale").lengthscale.trainable
+    True
+    """
     for pattern in patterns or ("*",):
         tree = _edit(tree, pattern, lambda _, node: _replace(node, trainable=True))
     return tree

@@ -59,7 +59,7 @@ class AbstractPosterior(eqx.Module):
         """What doesn't depend on the inputs, once per pass."""
 
     @abc.abstractmethod
-    def inducing(self, index: int, layer: GPLayer) -> AbstractInducing:
+    def inducing(self, index: int, layer: GPLayer, carry: Any) -> AbstractInducing:
         """The inducing variables of a layer: its own, unless the family says otherwise."""
 
     @abc.abstractmethod

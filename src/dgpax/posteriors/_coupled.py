@@ -54,7 +54,7 @@ class CoupledGaussian(AbstractJointOutputs):
         return self.pattern.apply(self.blocks(), noise)
 
     def natural_step(self, gradient, rate):
-        """In the group of matrices of a closed pattern [design.md, section 6]."""
+        """In the group of matrices of a closed pattern."""
         if not self.pattern.closed:
             raise InputError(
                 "Natural gradients need a block pattern that is closed under multiplication: where (i, k) and (k, j) "

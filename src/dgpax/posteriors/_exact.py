@@ -37,7 +37,7 @@ class Exact(AbstractLayerwise):
     def begin(self, layers):
         return Carry((self.root,))
 
-    def inducing(self, index, layer):
+    def inducing(self, index, layer, carry):
         return Points(fixed(self.x))
 
     def marginal(self, index, projection, carry):

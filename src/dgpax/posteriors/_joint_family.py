@@ -55,7 +55,7 @@ class AbstractWhitenedJoint(AbstractJoint):
     others: eqx.AbstractVar[tuple[AbstractLatents | None, ...]]
     widths: eqx.AbstractVar[tuple[int, ...]]
 
-    def inducing(self, index, layer):
+    def inducing(self, index, layer, carry):
         return layer.own_inducing()
 
     def tractable(self, key, shape):

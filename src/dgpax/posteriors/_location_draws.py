@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,31 +12,57 @@ from ..covariances import IndependentProcesses, Kuu
 from ..errors import InputError
 from ..inducing import DrawnPoints, Points
 from ..layers import GPLayer
-from ..linalg import AbstractRoot, roots_together
+from ..linalg import AbstractRoot, matmul, roots_together, solve_lower
 from ..parameters import cast
 from ..typing import Array, Float
 from ._base import AbstractCarry, AbstractLayerwise, Layers, Moments
 from ._mean_field import outputs_last, whitened_mean
 
 
+class Frame(NamedTuple):
+    """Coordinates v of a layer's values u = mean + R v, with RRᵀ = Kuu and the mean function at expected locations."""
+
+    mean: Float[Array, "P M"]
+    root: Float[Array, "Q M M"]
+
+    @classmethod
+    def at(cls, points: DrawnPoints, layer: GPLayer) -> Frame:
+        """With these locations, which all draws share."""
+        (root,) = roots_at([points], [layer])
+        eye = jnp.eye(points.num_inducing, dtype=points.locations.dtype)
+        return cls(mean_at(points, layer), root.matmul(eye[None]))
+
+    def outputs(self, v: Float[Array, "*s P M"]) -> Float[Array, "*s P M"]:
+        """The values u that belong to these coordinates."""
+        return self.mean + matmul(self.root, v[..., None])[..., 0]
+
+    def coordinates(self, u: Float[Array, "*s P M"]) -> Float[Array, "*s P M"]:
+        """The coordinates of these values."""
+        return matmul(solve_lower(self.root, jnp.eye(u.shape[-1], dtype=u.dtype)), (u - self.mean)[..., None])[..., 0]
+
+
 class LocationCarry(AbstractCarry):
-    """For every layer the root of Kuu, of every draw where locations are drawn; what was drawn, and what was expected
-    of it given the layers before, both whitened and less the layer's mean function."""
+    """For every layer its inducing points and the root R of their Kuu, of every draw where they are drawn; what was
+    drawn, and what was expected of it given the layers before, both whitened by R and less the layer's mean function;
+    and `turns`, R⁻¹R̄, from coordinates by the root R̄ of their frame to whitened ones."""
 
     roots: tuple[AbstractRoot | None, ...]
+    points: tuple[DrawnPoints, ...]
     whitened: tuple[Float[Array, "..."], ...]
     centres: tuple[Float[Array, "..."], ...]
+    turns: tuple[Float[Array, "..."], ...]
 
 
 class LocationDraws(AbstractLayerwise):
     """Point masses at draws of u_1 … u_L, u_l = f_l(u_{l−1}) and u_0 = z, with some leading axes [CU, section 4.2].
 
-    `values` holds the processes of all layers one after the other, `widths` says how many each has. `centres` is what
-    was expected of them given the layers before.
+    All are kept by their coordinates v. `values` holds the processes of all layers one after the other, `widths` says
+    how many each has. `centres` is what was expected of them given the layers before, `mean` what given nothing.
     """
 
     values: Float[Array, "*s n M"]
     centres: Float[Array, "*s n M"]
+    mean: Float[Array, "n M"]
     widths: tuple[int, ...] = eqx.field(static=True)
     nugget: float = eqx.field(static=True)
 
@@ -45,22 +73,23 @@ class LocationDraws(AbstractLayerwise):
 
     def begin(self, layers):
         own = independent_gps(layers)
-        points = [self.inducing(index, layer) for index, layer in enumerate(own)]
+        frames = self._frames(own)
+        values, centres = (
+            [frame.outputs(self._of(index, v)) for index, frame in enumerate(frames)]
+            for v in (self.values, self.centres)
+        )
+        points = [first_points(own[0], self.nugget), *(points_at(u, self.nugget) for u in values[:-1])]
         roots = roots_at(points, own)
         means = [mean_at(inducing, layer) for inducing, layer in zip(points, own, strict=True)]
         whitened, centres = (
-            tuple(
-                root.solve((self._of(index, values) - mean)[..., None])[..., 0]
-                for index, (root, mean) in enumerate(zip(roots, means, strict=True))
-            )
-            for values in (self.values, self.centres)
+            tuple(root.solve((u - mean)[..., None])[..., 0] for root, u, mean in zip(roots, given, means, strict=True))
+            for given in (values, centres)
         )
-        return LocationCarry(tuple(roots), whitened, centres)
+        turns = tuple(root.solve(frame.root) for root, frame in zip(roots, frames, strict=True))
+        return LocationCarry(tuple(roots), tuple(points), whitened, centres, turns)
 
-    def inducing(self, index, layer):
-        if index == 0:
-            return first_points(layer, self.nugget)
-        return DrawnPoints(self._of(index - 1, self.values).mT[..., None, :, :], self.nugget)
+    def inducing(self, index, layer, carry):
+        return carry.points[index]
 
     def marginal(self, index, projection, carry):
         return outputs_last(whitened_mean(projection.A, carry.whitened[index]), projection.residual)
@@ -76,6 +105,14 @@ class LocationDraws(AbstractLayerwise):
         """Infinite: a point mass has no density."""
         return jnp.asarray(jnp.inf)
 
+    def _frames(self, layers: list[GPLayer]) -> list[Frame]:
+        """Layer by layer: the locations of one are the expected values of the one before."""
+        points, frames = first_points(layers[0], self.nugget), []
+        for index, layer in enumerate(layers):
+            frames.append(Frame.at(points, layer))
+            points = points_at(frames[-1].outputs(self._of(index, self.mean)), self.nugget)
+        return frames
+
     def _of(self, index: int, values: Float[Array, "*s n M"]) -> Float[Array, "*s Q M"]:
         start = sum(self.widths[:index])
         return values[..., start : start + self.widths[index], :]
@@ -90,6 +127,11 @@ def first_points(layer: GPLayer, nugget: float) -> DrawnPoints:
             f"inducing=Points(z)), which all outputs share; it has {type(own).__name__}."
         )
     return DrawnPoints(own.locations.value[None], nugget)
+
+
+def points_at(u: Float[Array, "*s P M"], nugget: float) -> DrawnPoints:
+    """Inducing points at the values of the layer before."""
+    return DrawnPoints(u.mT[..., None, :, :], nugget)
 
 
 def roots_at(points: list[DrawnPoints], layers: list[GPLayer]) -> list[AbstractRoot]:

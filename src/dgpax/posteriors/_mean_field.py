@@ -65,7 +65,7 @@ class MeanField(AbstractLayerwise):
     def begin(self, layers):
         return Carry(whitening_roots(layers))
 
-    def inducing(self, index, layer):
+    def inducing(self, index, layer, carry):
         return layer.own_inducing()
 
     def marginal(self, index, projection: Projection, carry):

@@ -40,7 +40,7 @@ def natural_step(
     """The new (mean, root) of N(m, RRᵀ) after a step down a loss, in a form that never leaves the lower triangle.
 
     With P(RᵀG) = lower triangle, diagonal halved, of RᵀG: T = I + rate·P(RᵀG), its diagonal at least 0.5, then
-    R ← R T⁻¹ and m ← m − rate·RRᵀ g with the new root [design.md, section 6]. Where the loss curves the wrong way, as
+    R ← R T⁻¹ and m ← m − rate·RRᵀ g with the new root. Where the loss curves the wrong way, as
     it may in inner layers and for single samples, T⁻¹ can be large: a Gaussian whose standard deviations would more
     than double takes the diagonal part of its step only, and a mean that would jump is moved less far.
     """

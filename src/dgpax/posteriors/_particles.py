@@ -44,7 +44,7 @@ class Particles(AbstractLayerwise):
     def begin(self, layers):
         return Carry(whitening_roots(layers))
 
-    def inducing(self, index, layer):
+    def inducing(self, index, layer, carry):
         return layer.own_inducing()
 
     def marginal(self, index, projection, carry):

@@ -10,15 +10,15 @@ import jax.random as jr
 import numpy as np
 
 from ..errors import InputError
-from ..inducing import DrawnPoints
-from ..linalg import AbstractRoot, BlockPattern, matmul
+from ..linalg import BlockPattern, matmul, safe_cholesky
+from ..parameters import LowerTriangular, Real
 from ..typing import Array, Float
 from ._base import Layers
 from ._coupled import CoupledGaussian
 from ._joint import JointCarry
 from ._joint_family import AbstractJoint
 from ._latents import AbstractLatents
-from ._location_draws import LocationCarry, LocationDraws, first_points, independent_gps, mean_at, roots_at
+from ._location_draws import Frame, LocationCarry, LocationDraws, first_points, independent_gps, points_at, roots_at
 from ._patterns import block_pattern
 
 NUGGET = 1e-6
@@ -31,10 +31,12 @@ class PointsAsLocations(AbstractJoint):
 
     A draw of all u says which functions belong together, so that layers may differ from draw to draw while their
     composition stays. Locations are random, so that all u are drawn in bounds and predictions, with a factorisation of
-    Kuu per draw; they aren't whitened, for want of one Kuu: `outputs` is q(u) itself, mean functions included.
-    `nugget` times the variance of f_l is the variance of the noise between f_l(u_{l−1}) and u_l, without which u would
-    have to move as smoothly as the prior from draw to draw. Train it with the engine `Gradient`: natural steps follow
-    the noise of its bound.
+    Kuu per draw. The Gaussian is held in coordinates v (`outputs`) that are whitened by the prior at expected
+    locations: u_l = μ_l(ū_{l−1}) + R_l v_l with ū = E u and R_l R_lᵀ = Kuu(ū_{l−1}), so that q(u) is as Gaussian as
+    q(v), and the steps of an optimiser are smooth functions. (In u itself the bound is a million times as steep across
+    smooth functions as along them.) `nugget` times the variance of f_l is the variance of the noise between
+    f_l(u_{l−1}) and u_l, without which u would have to move as smoothly as the prior from draw to draw. Train it with
+    the engine `Gradient`: natural steps follow the noise of its bound.
     """
 
     outputs: CoupledGaussian
@@ -46,38 +48,63 @@ class PointsAsLocations(AbstractJoint):
         cls,
         layers: Layers,
         structure: str | BlockPattern | np.ndarray = "fully-coupled",
-        scale: float = 1e-3,
+        inner_scale: float = 1e-5,
         latents: Sequence[AbstractLatents] = (),
         nugget: float = NUGGET,
     ) -> PointsAsLocations:
-        """Every layer at its mean function, with standard deviations of `scale`, and inner ones scattered by 0.01 so
-        that locations never coincide. `structure` is as for `Coupled`; the paper's is "mean-field"."""
+        """The last layer at its prior, inner ones near their mean functions: off by a hundredth of the prior, so that
+        locations never coincide, with roots scaled down by `inner_scale`. `structure` is as for `Coupled`; the paper's
+        is "mean-field"."""
         own = independent_gps(layers)
         widths = tuple(layer.num_outputs for layer in own)
         pattern = block_pattern(structure, widths)
-        points, means, rng = first_points(own[0], nugget), [], np.random.default_rng(0)
-        for layer in own:
-            shape = (layer.num_outputs, points.num_inducing)
-            scatter = 0.0 if layer is own[-1] else SCATTER * rng.normal(size=shape)
-            means.append(jnp.broadcast_to(mean_at(points, layer), shape) + scatter)
-            points = DrawnPoints(means[-1].mT[None], nugget)
-        roots = scale * jnp.tile(jnp.eye(points.num_inducing), (pattern.size, 1, 1))
-        outputs = CoupledGaussian.uncoupled(jnp.concatenate(means), roots, pattern)
-        return cls(outputs, widths, nugget)
+        inner, M = sum(widths[:-1]), first_points(own[0], nugget).num_inducing
+        mean = SCATTER * np.random.default_rng(0).normal(size=(pattern.size, M))
+        mean[inner:] = 0.0
+        scales = np.where(np.arange(pattern.size) < inner, inner_scale, 1.0)
+        roots = jnp.asarray(scales[:, None, None] * np.eye(M))
+        return cls(CoupledGaussian.uncoupled(jnp.asarray(mean), roots, pattern), widths, nugget)
+
+    @classmethod
+    def matching(
+        cls, layers: Layers, draws: Sequence[Float[Array, "S M _"]], nugget: float = NUGGET
+    ) -> PointsAsLocations:
+        """The fully coupled one with the moments of draws of all layers' values at the first layer's inducing points
+        z, as `layer_draws(fitted, z).outputs` has them: a start from the fit of another family. There must be more
+        draws than values in a draw."""
+        own = independent_gps(layers)
+        widths, M = tuple(layer.num_outputs for layer in own), first_points(own[0], nugget).num_inducing
+        if len(draws[0]) <= M * sum(widths):
+            raise InputError(
+                f"PointsAsLocations.matching(draws=...) needs more than {M * sum(widths)} draws for {sum(widths)} "
+                f"outputs at {M} points; got {len(draws[0])}."
+            )
+        points, coordinates = first_points(own[0], nugget), []
+        for layer, given in zip(own, draws, strict=True):
+            u, frame = given.mT, Frame.at(points, layer)
+            coordinates.append(frame.coordinates(u))
+            points = points_at(jnp.mean(u, axis=0), nugget)
+        v = jnp.concatenate(coordinates, axis=1)
+        mean, pattern = jnp.mean(v, axis=0), block_pattern("fully-coupled", widths)
+        rest = (v - mean).reshape(len(v), -1)
+        root = safe_cholesky(matmul(rest.T, rest) / (len(v) - 1)).factor
+        blocks = jnp.swapaxes(root.reshape(*mean.shape, *mean.shape), 1, 2)[tuple(np.transpose(pattern.pairs))]
+        own_blocks, coupling = LowerTriangular(blocks[: pattern.size]), Real(blocks[pattern.size :])
+        return cls(CoupledGaussian(Real(mean), own_blocks, coupling, pattern), widths, nugget)
 
     def begin(self, layers):
         """The first layer, whose locations are known; the others have to be drawn."""
         first = independent_gps(layers)[0]
-        points = self.inducing(0, first)
-        (root,) = roots_at([points], [first])
-        mean = root.solve((self.outputs.mean.value[self._own(0)] - mean_at(points, first))[..., None])[..., 0]
-        spread = root.solve(self._own_root(0))
+        roots = roots_at([first_points(first, self.nugget)], [first])
+        own = self._own_root(0)
         pattern = BlockPattern.from_mask(np.tril(np.ones((self.widths[0],) * 2, bool)))
         i, j = np.transpose(pattern.pairs)
         starts = (0, *[self.widths[0]] * len(layers))
-        return JointCarry((root, *[None] * (len(layers) - 1)), mean, matmul(spread[i], spread[j].mT), pattern, starts)
+        covariance = matmul(own[i], own[j].mT)
+        mean = self.outputs.mean.value[self._own(0)]
+        return JointCarry((*roots, *[None] * (len(layers) - 1)), mean, covariance, pattern, starts)
 
-    def inducing(self, index, layer):
+    def inducing(self, index, layer, carry):
         if index > 0:
             raise _random_locations(index)
         return first_points(layer, self.nugget)
@@ -93,8 +120,8 @@ class PointsAsLocations(AbstractJoint):
         centres = q.mean.value[..., None] + q.pattern.apply(jnp.where(across, q.blocks(), 0.0), noise)
         values = centres + q.pattern.apply(jnp.where(across, 0.0, q.blocks()), noise)
 
-        values, centres = (jnp.moveaxis(u, -1, 0).reshape(*shape, *q.mean.shape) for u in (values, centres))
-        return LocationDraws(values, centres, self.widths, self.nugget)
+        values, centres = (jnp.moveaxis(v, -1, 0).reshape(*shape, *q.mean.shape) for v in (values, centres))
+        return LocationDraws(values, centres, q.mean.value, self.widths, self.nugget)
 
     def latents(self, index, batch):
         raise InputError("Points as locations are for models without latent variables.")
@@ -103,16 +130,20 @@ class PointsAsLocations(AbstractJoint):
         """E[log q(u) − Σ_l log p(u_l | u_{l−1})] [CU, eq. 21], an average over the draws of the carry.
 
         Given the layers before, u_l is Gaussian under q as under p, so that only what a layer depends on is drawn:
-        with N(c, SSᵀ) for u_l less its prior mean, RRᵀ = Kuu, ½ (|R⁻¹S|² + |R⁻¹c|² − M) + log|R| − log|S|.
+        whitened by Kuu at the drawn locations it is N(c, TSSᵀTᵀ) under q with the triangular T = R⁻¹R̄, the change from
+        the root of its frame to that of Kuu. This makes ½ (|TS|² + |c|² − M) − log|T| − log|S|.
         """
-        centres = carry.centres if isinstance(carry, LocationCarry) else (carry.mean,)
+        M = self.outputs.mean.shape[-1]
+        if isinstance(carry, LocationCarry):
+            centres, turns = carry.centres, carry.turns
+        else:
+            centres, turns = (carry.mean,), (jnp.eye(M, dtype=carry.mean.dtype)[None],)
         if len(centres) < len(self.widths):
             raise _random_locations(1)
         q = self.outputs
-        log_diagonal = jnp.log(jnp.abs(jnp.diagonal(q.root.value, axis1=-2, axis2=-1)))
-        total = -jnp.sum(log_diagonal) - 0.5 * q.mean.value.size
-        for index, centre in enumerate(centres):
-            total = total + _expected(carry.root(index), self._own_root(index), centre)
+        total = -_sum_log_diagonal(q.root.value) - 0.5 * q.mean.value.size
+        for index, (centre, turn) in enumerate(zip(centres, turns, strict=True)):
+            total = total + _expected(turn, self._own_root(index), centre)
         return total
 
     def _own(self, index: int) -> slice:
@@ -120,18 +151,25 @@ class PointsAsLocations(AbstractJoint):
         return slice(start, start + self.widths[index])
 
     def _own_root(self, index: int) -> Float[Array, "Q M K"]:
-        """The root of a layer's u given the layers before: a row of blocks for every process."""
+        """The root of a layer's v given the layers before: a row of blocks for every process."""
         q, own, M = self.outputs, self._own(index), self.outputs.mean.shape[-1]
         blocks = jnp.zeros((q.pattern.size, q.pattern.size, M, M), q.mean.dtype)
         blocks = blocks.at[tuple(np.transpose(q.pattern.pairs))].set(q.blocks())[own, own]
         return jnp.swapaxes(blocks, 1, 2).reshape(len(blocks), M, -1)
 
 
-def _expected(root: AbstractRoot, spread: Float[Array, "Q M K"], centre: Float[Array, "*s Q M"]) -> Float[Array, ""]:
-    """½ (|R⁻¹S|² + |R⁻¹c|²) + log|R|, summed over processes and averaged over draws."""
-    trace = jnp.sum(root.solve(spread) ** 2, axis=(-3, -2, -1))
-    log_determinant = jnp.sum(jnp.broadcast_to(root.logdet(), centre.shape[:-1]), axis=-1)
-    return 0.5 * (jnp.mean(trace) + jnp.mean(jnp.sum(centre**2, axis=(-2, -1)))) + jnp.mean(log_determinant)
+def _expected(
+    turn: Float[Array, "*t R M M"], own: Float[Array, "Q M K"], centre: Float[Array, "*s Q M"]
+) -> Float[Array, ""]:
+    """½ (|TS|² + |c|²) − log|T|, summed over processes and averaged over draws."""
+    trace = jnp.sum(matmul(turn, own) ** 2, axis=(-3, -2, -1))
+    log_diagonal = jnp.sum(jnp.log(jnp.diagonal(turn, axis1=-2, axis2=-1)), axis=-1)
+    log_determinant = jnp.sum(jnp.broadcast_to(log_diagonal, centre.shape[:-1]), axis=-1)
+    return 0.5 * (jnp.mean(trace) + jnp.mean(jnp.sum(centre**2, axis=(-2, -1)))) - jnp.mean(log_determinant)
+
+
+def _sum_log_diagonal(matrix: Float[Array, "*b M M"]) -> Float[Array, ""]:
+    return jnp.sum(jnp.log(jnp.abs(jnp.diagonal(matrix, axis1=-2, axis2=-1))))
 
 
 def _random_locations(index: int) -> InputError:

@@ -14,6 +14,7 @@ from ._likelihood import PredictedMoments as PredictedMoments
 from ._likelihood import class_probabilities as class_probabilities
 from ._likelihood import log_density as log_density
 from ._likelihood import predict_moments as predict_moments
+from ._likelihood import sample_observations as sample_observations
 from ._pathwise import FunctionDraws as FunctionDraws
 from ._pathwise import draw_functions as draw_functions
 from ._predict import predict as predict

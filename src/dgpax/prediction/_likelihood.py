@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 from jax.scipy.special import logsumexp
 
@@ -14,6 +15,9 @@ from ..inference import Fit
 from ..likelihoods import AbstractClassification
 from ..typing import Array, Float
 from ._predict import latent
+
+MOST_COMPONENTS = 100
+KEY_OF_OBSERVATIONS = 2**31 + 1
 
 
 class PredictedMoments(NamedTuple):
@@ -50,6 +54,29 @@ def log_density(fitted: Fit, data: Dataset, *, num_samples: int = 100, seed: int
     if model.scaling is None:
         return density
     return density + jnp.sum(jnp.where(jnp.isnan(y), 0.0, model.scaling.log_jacobian.astype(y.dtype)), axis=-1)
+
+
+def sample_observations(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> Float[Array, "S N P"]:
+    """Draws of new observations y under any likelihood, in raw units, every row by itself.
+
+    Up to 100 samples of the inner layers, or the particles, are shared among the draws. For draws whose rows belong to
+    one function see `sample_jointly` and `draw_functions`.
+
+    >>> import numpy as np
+    >>> import dgpax
+    >>> x = np.linspace(0.0, 1.0, 20)[:, None]
+    >>> data = dgpax.dataset(x, np.sin(6.0 * x))
+    >>> fitted = dgpax.fit(dgpax.gp_regression(data), data, progress=False)
+    >>> dgpax.prediction.sample_observations(fitted, [[0.25], [0.5]], num_samples=7).shape
+    (7, 2, 1)
+    """
+    q = latent(fitted, x, min(num_samples, MOST_COMPONENTS), seed)
+    likelihood, scaling = fitted.model.likelihood, fitted.model.scaling
+    num_components = q.mean.shape[0] if q.mean.ndim == 3 else 1
+    key_f, key_y = jr.split(jr.fold_in(jr.key(seed), KEY_OF_OBSERVATIONS))
+    f = q.sample(key_f, -(-num_samples // num_components))
+    y = likelihood.sample(key_y, f.reshape(-1, *f.shape[-2:])[:num_samples])
+    return y if scaling is None else scaling.invert_outputs(y)
 
 
 def class_probabilities(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> Float[Array, "N C"]:

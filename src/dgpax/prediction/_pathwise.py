@@ -126,7 +126,7 @@ def _draw_layer(
     num_features: int,
 ) -> LayerDraws:
     layer = as_gp(model.layers[index])
-    processes, inducing = layer.processes(), posterior.inducing(index, layer)
+    processes, inducing = layer.processes(), posterior.inducing(index, layer, carry)
     independent = isinstance(processes, IndependentProcesses)
     if not independent or not isinstance(inducing, Points) or inducing.locations.value.ndim != 2:
         raise InputError(

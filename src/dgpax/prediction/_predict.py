@@ -34,6 +34,18 @@ def predict(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> Abstrac
 
     `num_samples` and `seed` are for models with inner layers. For likelihoods other than Gaussian noise there are
     `predict_moments`, `log_density` and `class_probabilities`.
+
+    >>> import numpy as np
+    >>> import dgpax
+    >>> x = np.linspace(0.0, 1.0, 20)[:, None]
+    >>> data = dgpax.dataset(x, np.sin(6.0 * x))
+    >>> fitted = dgpax.fit(dgpax.gp_regression(data), data, progress=False)
+    >>> prediction = dgpax.predict(fitted, [[0.25], [0.5]])
+    >>> prediction.mean.shape
+    (2, 1)
+    >>> low, high = prediction.interval(0.9)
+    >>> bool((low < prediction.mean).all() and (prediction.mean < high).all())
+    True
     """
     likelihood = fitted.model.likelihood
     if not isinstance(likelihood, GaussianNoise):
@@ -46,12 +58,32 @@ def predict(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> Abstrac
 
 
 def predict_latent(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> AbstractDistribution:
-    """The distribution of the noise-free function f at the rows of x."""
+    """The distribution of the noise-free function f at the rows of x.
+
+    >>> import numpy as np
+    >>> import dgpax
+    >>> x = np.linspace(0.0, 1.0, 20)[:, None]
+    >>> data = dgpax.dataset(x, np.sin(6.0 * x))
+    >>> fitted = dgpax.fit(dgpax.gp_regression(data), data, progress=False)
+    >>> new = [[0.25], [0.5]]
+    >>> noise_free, noisy = dgpax.predict_latent(fitted, new), dgpax.predict(fitted, new)
+    >>> bool((noise_free.stddev < noisy.stddev).all())
+    True
+    """
     return fitted.model.to_raw_units(_mixture(latent(fitted, x, num_samples, seed)))
 
 
 def predict_jointly(fitted: Fit, x) -> AbstractJointGaussian:
-    """As `predict_latent`, with the covariance between all rows of x, for one layer: O(N²) memory."""
+    """As `predict_latent`, with the covariance between all rows of x, for one layer: O(N²) memory.
+
+    >>> import numpy as np
+    >>> import dgpax
+    >>> x = np.linspace(0.0, 1.0, 20)[:, None]
+    >>> data = dgpax.dataset(x, np.sin(6.0 * x))
+    >>> fitted = dgpax.fit(dgpax.gp_regression(data), data, progress=False)
+    >>> dgpax.predict_jointly(fitted, [[0.25], [0.5]]).covariance.shape
+    (1, 2, 2)
+    """
     *inner, last = fitted.model.layers
     if inner:
         raise InputError("predict_jointly() is for models with one layer: behind inner layers f isn't Gaussian.")

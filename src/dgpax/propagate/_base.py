@@ -26,7 +26,7 @@ class At(eqx.Module):
     @property
     def inducing(self) -> AbstractInducing:
         """The layer's inducing variables under this posterior."""
-        return self.posterior.inducing(self.index, self.layer)
+        return self.posterior.inducing(self.index, self.layer, self.carry)
 
     @property
     def root(self) -> AbstractRoot:

@@ -15,28 +15,31 @@ from ..likelihoods import AbstractClassification, GaussianNoise
 from ..metrics import accuracy, brier, calibration_error, crps, log_loss, mae, nlpd, pit, rmse, smse
 from ..prediction import class_probabilities, log_density, predict, predict_moments
 from ..typing import Array, Float
+from ._drawn import calibration_error as calibration_error_of_ranks
+from ._drawn import judge_by_draws
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 SCORES = (rmse, mae, smse, nlpd, crps, calibration_error)
+NOTE = (
+    "The likelihood is {likelihood}: intervals, ranks and CRPS come from 1,000 draws of every row. A whole number on "
+    "the edge of its interval counts in part (randomised PIT)."
+)
 
 
 @dataclass(frozen=True)
 class Regression:
-    """Predictions of numbers [N, P], their ranks (PIT) and intervals at several levels, and their scores."""
+    """Predictions of numbers [N, P], their ranks (PIT), intervals at several levels and the shares of the targets that
+    these hold, and their scores. `note` says what a reader should know about them."""
 
     observed: np.ndarray
     mean: np.ndarray
     stddev: np.ndarray
     ranks: np.ndarray
     intervals: dict[float, tuple[np.ndarray, np.ndarray]]
+    covered: dict[float, float]
     level: float
     scores: dict[str, float]
-
-    def covered(self, level: float) -> float:
-        """The share of targets inside their intervals."""
-        low, high = self.intervals[level]
-        there = ~np.isnan(self.observed)
-        return float(np.mean(((low <= self.observed) & (self.observed <= high))[there]))
+    note: str = ""
 
     def width(self, level: float) -> float:
         """The mean width of the intervals."""
@@ -53,48 +56,34 @@ class Classification:
     scores: dict[str, float]
 
 
-@dataclass(frozen=True)
-class Moments:
-    """Predictions with a mean and a standard deviation [N, E], but no distribution at hand, and their scores."""
-
-    observed: np.ndarray
-    mean: np.ndarray
-    stddev: np.ndarray
-    likelihood: str
-    scores: dict[str, float]
-
-
-def judge(fitted: Fit, test: Dataset, level: float = 0.9, seed: int = 0) -> Regression | Classification | Moments:
+def judge(fitted: Fit, test: Dataset, level: float = 0.9, seed: int = 0) -> Regression | Classification:
     """How the model does on held-out rows, in the way that suits its likelihood."""
     likelihood = fitted.model.likelihood
     if isinstance(likelihood, GaussianNoise):
         return judge_distribution(test.y, predict(fitted, test.x, seed=seed), level)
     if isinstance(likelihood, AbstractClassification):
         return judge_probabilities(test.y, np.asarray(class_probabilities(fitted, test.x, seed=seed)))
-    moments = predict_moments(fitted, test.x, seed=seed)
-    scores = {score.__name__: float(score(test.y, moments.mean)) for score in (rmse, mae, smse)}
-    scores["nlpd"] = -float(np.mean(log_density(fitted, test, seed=seed)))
-    deviation = np.sqrt(np.asarray(moments.variance))
-    return Moments(np.asarray(test.y), np.asarray(moments.mean), deviation, type(likelihood).__name__, scores)
+    return _judge_any(fitted, test, level, seed)
 
 
 def scores(fitted: Fit, test: Dataset, *, level: float = 0.9, seed: int = 0) -> dict[str, float]:
-    """The usual scores on held-out rows: those of `metrics.regression_report`, or accuracy, log loss and Brier score of
-    classes, or what can be said without a predictive distribution."""
+    """The usual scores on held-out rows: those of `metrics.regression_report`, by draws where the noise isn't Gaussian,
+    or accuracy, log loss and Brier score of classes."""
     return judge(fitted, test, level, seed).scores
 
 
 def judge_distribution(y, distribution: AbstractDistribution, level: float = 0.9) -> Regression:
     """Any predictive distribution of targets [N, P]."""
-    levels = tuple(sorted({*LEVELS, level}))
-    tails = np.array([tail for each in levels for tail in (0.5 - 0.5 * each, 0.5 + 0.5 * each)])
-    found, edges = _look(jnp.asarray(y), distribution, jnp.asarray(tails))
-    edges = np.asarray(edges)
-    intervals = {each: (edges[2 * i], edges[2 * i + 1]) for i, each in enumerate(levels)}
+    levels = _levels_with(level)
+    found, edges = _look(jnp.asarray(y), distribution, jnp.asarray(_tails(levels)))
+    observed, intervals = np.asarray(y), _intervals(levels, np.asarray(edges))
+    there = ~np.isnan(observed)
+    inside = {each: (low <= observed) & (observed <= high) for each, (low, high) in intervals.items()}
+    covered = {each: float(np.mean(values[there])) for each, values in inside.items()}
     own = {score.__name__: float(found[score.__name__]) for score in SCORES}
     mean, stddev, ranks = (np.asarray(found[name]) for name in ("mean", "stddev", "ranks"))
-    judged = Regression(np.asarray(y), mean, stddev, ranks, intervals, level, own)
-    own |= {"coverage": judged.covered(level), "mean_width": judged.width(level)}
+    judged = Regression(observed, mean, stddev, ranks, intervals, covered, level, own)
+    own |= {"coverage": covered[level], "mean_width": judged.width(level)}
     return judged
 
 
@@ -105,6 +94,35 @@ def judge_probabilities(y, probabilities: np.ndarray) -> Classification:
     labels, p = labels[there].astype(int), probabilities[there]
     own = {score.__name__: float(score(labels, p)) for score in (accuracy, log_loss, brier)}
     return Classification(labels, p, own)
+
+
+def _judge_any(fitted: Fit, test: Dataset, level: float, seed: int) -> Regression:
+    """By draws. Intervals of whole numbers hold more than they state, so coverage is that of the randomised ranks."""
+    levels, x, y = _levels_with(level), np.asarray(test.x), np.asarray(test.y)
+    drawn = judge_by_draws(fitted, x, y, _tails(levels), seed)
+    intervals, moments = _intervals(levels, drawn.quantiles), predict_moments(fitted, test.x, seed=seed)
+    ranks = drawn.ranks[~np.isnan(drawn.ranks)]
+    covered = {each: float(np.mean(np.abs(2.0 * ranks - 1.0) <= each)) for each in levels}
+    own = {score.__name__: float(score(test.y, moments.mean)) for score in (rmse, mae, smse)}
+    own["nlpd"] = -float(np.mean(log_density(fitted, test, seed=seed)))
+    own |= {"crps": float(np.nanmean(drawn.crps)), "calibration_error": calibration_error_of_ranks(drawn.ranks)}
+    mean, stddev = np.asarray(moments.mean), np.sqrt(np.asarray(moments.variance))
+    note = NOTE.format(likelihood=type(fitted.model.likelihood).__name__)
+    judged = Regression(y, mean, stddev, drawn.ranks, intervals, covered, level, own, note)
+    own |= {"coverage": covered[level], "mean_width": judged.width(level)}
+    return judged
+
+
+def _levels_with(level: float) -> tuple[float, ...]:
+    return tuple(sorted({*LEVELS, level}))
+
+
+def _tails(levels: tuple[float, ...]) -> np.ndarray:
+    return np.array([tail for level in levels for tail in (0.5 - 0.5 * level, 0.5 + 0.5 * level)])
+
+
+def _intervals(levels: tuple[float, ...], edges: np.ndarray) -> dict[float, tuple[np.ndarray, np.ndarray]]:
+    return {level: (edges[2 * i], edges[2 * i + 1]) for i, level in enumerate(levels)}
 
 
 @eqx.filter_jit

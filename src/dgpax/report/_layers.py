@@ -7,7 +7,7 @@ import numpy as np
 from ..data import Dataset
 from ..errors import DgpaxError
 from ..inference import Fit
-from ..kernels import Product, Sum
+from ..kernels import ActiveDimensions, Product, Sum
 from ..layers import AppendInputs, GPLayer, LatentVariables
 from ..prediction import LayerDraws, compositional_report, layer_draws
 from ._html import Tag, section, table, tag
@@ -43,6 +43,8 @@ def _describe(index: int, layer) -> tuple[str, str, str, str]:
 
 
 def _kernel(kernel) -> str:
+    if isinstance(kernel, ActiveDimensions):
+        return _kernel(kernel.kernel)
     if not isinstance(kernel, Sum | Product):
         return type(kernel).__name__
     return (" × " if isinstance(kernel, Product) else " + ").join(_kernel(part) for part in kernel.kernels)
@@ -50,15 +52,16 @@ def _kernel(kernel) -> str:
 
 def _uncertainty(fitted: Fit, data: Dataset, seed: int) -> list[Tag]:
     """The compositional report as text, and pictures where there is one input to draw over."""
+    if len(fitted.model.layers) == 1:
+        return [
+            tag("p", "With one layer, the model is a Gaussian process: there is nothing to compose.", class_="muted")
+        ]
     try:
         text = str(compositional_report(fitted, data.x, seed=seed))
         draws = _draws(fitted, data, seed) if data.num_inputs == 1 else None
     except DgpaxError as error:
         return [tag("p", shown(f"What is left open in the layers can't be said: {error}", 500), class_="muted")]
     parts = [tag("pre", text)]
-    if len(fitted.model.layers) == 1:
-        parts.append(tag("p", "With one layer, the model is a Gaussian process and there is nothing to compose.",
-                         class_="muted"))  # fmt: skip
     if draws is not None:
         parts.append(tag("div", _pictures(draws), class_="figures"))
     return parts

@@ -12,14 +12,14 @@ from typing import Any
 import jax
 
 from .. import parameters
-from ..data import Dataset
+from ..data import Dataset, Encoding
 from ..errors import InputError
 from ..inference import Fit
 from . import _classification, _regression
 from ._columns import ColumnSummary, data_section
 from ._function import function_chart
 from ._html import Node, Tag, name, section, table, tag
-from ._judge import Classification, Moments, Regression, judge
+from ._judge import Classification, Regression, judge
 from ._layers import layers_section
 from ._relevance import relevance_section
 from ._style import CSS
@@ -60,14 +60,16 @@ def page(
     level: float = 0.9,
     classes: Sequence[str] = (),
     columns: Sequence[ColumnSummary] | None = None,
+    encoding: Encoding | None = None,
     details: Mapping[str, str] | None = None,
     seed: int = 0,
 ) -> str:
     """The report that `write` writes, as text.
 
     `level` is the probability of the intervals. `classes` are the names of the labels 0, 1, …; `columns` describe the
-    table as it was before it became numbers; `details` are shown under the settings (a command, a date). Without
-    `train`, it says nothing about the training data. Given the same arguments, the text is the same.
+    table as it was before it became numbers, and `encoding` is what made it numbers: the categories of a column are
+    then one input. `details` are shown under the settings (a command, a date). Without `train`, it says nothing about
+    the training data. Given the same arguments, the text is the same.
     """
     known = train if train is not None else test
     if known is None:
@@ -75,7 +77,7 @@ def page(
     parts = [
         *([] if test is None else _judged(judge(fitted, test, level, seed), test, classes)),
         function_chart(fitted, known, level, seed),
-        relevance_section(fitted, known, seed),
+        relevance_section(fitted, known, encoding, seed),
         layers_section(fitted, known, seed),
         data_section(train, test, columns, classes),
         training_section(fitted.report),
@@ -85,12 +87,10 @@ def page(
     return _document(title, [part for part in parts if part is not None], known)
 
 
-def _judged(judged: Regression | Classification | Moments, test: Dataset, classes: Sequence[str]) -> list[Tag]:
+def _judged(judged: Regression | Classification, test: Dataset, classes: Sequence[str]) -> list[Tag]:
     names = test.output_names or tuple(f"y{i}" for i in range(test.num_outputs))
     if isinstance(judged, Classification):
         return [cards(_classification.findings(judged)), *_classification.sections(judged, classes)]
-    if isinstance(judged, Moments):
-        return [cards(_regression.findings(judged)), *_regression.sections_of_moments(judged, names)]
     return [cards(_regression.findings(judged)), *_regression.sections(judged, names)]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import binom
 
 from ._html import Tag, section, table, tag
-from ._judge import LEVELS, Moments, Regression
+from ._judge import LEVELS, Regression
 from ._svg import Axes, band, bars, chart, line, points, spanning, whiskers
 from ._text import number, percent
 from ._verdict import Finding, about_coverage, about_error
@@ -28,11 +28,9 @@ MEANINGS = {
 }
 
 
-def findings(judged: Regression | Moments) -> list[Finding]:
+def findings(judged: Regression) -> list[Finding]:
     """The verdict in cards."""
     error = about_error(judged.scores["smse"], number(judged.scores["rmse"]))
-    if isinstance(judged, Moments):
-        return [error]
     count = int(np.sum(~np.isnan(judged.observed)))
     return [error, about_coverage(judged.scores["coverage"], count, judged.level)]
 
@@ -48,7 +46,7 @@ def sections(judged: Regression, names: Sequence[str]) -> list[Tag]:
         for i, label in enumerate(names[:MOST_OUTPUTS])
     ]
     return [
-        _metrics(judged, f"Intervals are central, at {percent(judged.level)}.", shown, _worst(judged)),
+        _metrics(judged, f"Intervals are central, at {percent(judged.level)}. {judged.note}", shown, _worst(judged)),
         section(
             "calibration",
             "Do stated probabilities come true?",
@@ -56,23 +54,11 @@ def sections(judged: Regression, names: Sequence[str]) -> list[Tag]:
             tag("h3", "Coverage"),
             table(
                 ("stated", "held-out rows inside", "mean width"),
-                [(percent(level), percent(judged.covered(level)), number(judged.width(level))) for level in LEVELS],
+                [(percent(level), percent(judged.covered[level]), number(judged.width(level))) for level in LEVELS],
                 numbers=0,
             ),
         ),
     ]
-
-
-def sections_of_moments(judged: Moments, names: Sequence[str]) -> list[Tag]:
-    """Metrics and predictions, for likelihoods without a distribution at hand."""
-    low, high = judged.mean - judged.stddev, judged.mean + judged.stddev
-    what = "the predicted mean, plus and minus one standard deviation, over what was observed."
-    shown = [
-        _predictions(judged.observed[:, i], judged.mean[:, i], low[:, i], high[:, i], label, what)
-        for i, label in enumerate(names[:MOST_OUTPUTS])
-    ]
-    note = f"Intervals, calibration and PIT are shown for Gaussian noise; this model has {judged.likelihood}."
-    return [_metrics(judged, note, shown, [])]
 
 
 def calibration_curve(ranks: np.ndarray) -> Tag:
@@ -116,7 +102,7 @@ def _present(ranks: np.ndarray) -> np.ndarray:
     return np.sort(ranks[~np.isnan(ranks)])
 
 
-def _metrics(judged: Regression | Moments, note: str, figures: list[Tag], more: list[Tag]) -> Tag:
+def _metrics(judged: Regression, note: str, figures: list[Tag], more: list[Tag]) -> Tag:
     rows = [(score, number(value), MEANINGS[score]) for score, value in judged.scores.items()]
     return section(
         "metrics",

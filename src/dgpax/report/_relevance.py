@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from ..data import Dataset
+from ..data import Dataset, Encoding
 from ..errors import DgpaxError
 from ..inference import Fit
 from ..kernels import AbstractKernel, AbstractStationary, Product, Sum
@@ -14,6 +15,7 @@ from ..layers import GPLayer
 from ..likelihoods import GaussianNoise
 from ..prediction import sample_jointly
 from ._html import Node, Tag, name, section, table, tag
+from ._inputs import Input, inputs_of
 from ._text import number
 
 NUM_DRAWS = 30
@@ -23,63 +25,80 @@ FEWEST_ROWS = 4
 MOST_INPUTS = 40
 EFFECT = (
     "Effect: how much the function changes, in {units}, when this input alone moves by one standard deviation (root "
-    "mean square over rows). Bar: its mean over draws from the posterior; line: where 90% of the draws lie. Inputs "
-    "that go together can stand in for each other."
+    "mean square over rows without gaps); for categories, its standard deviation over them. Bar: the mean over draws "
+    "from the posterior; line: where 90% of the draws lie. Inputs that go together can stand in for each other."
 )
 LENGTHSCALE = (
     "1/length scale is that of the first layer's kernel for standardised inputs (the classical ARD relevance), with "
-    "its range over the layer's outputs where these have kernels of their own."
+    "its range over categories, and over the layer's outputs where these have kernels of their own."
 )
-ONLY_LENGTHSCALES = "This model has too many inputs, or latent ones, to draw functions of it: see 1/length scale."
+ONLY_LENGTHSCALES = (
+    "Functions of this model can't be drawn (too many inputs, latent ones, or a covariance close to singular): see "
+    "1/length scale."
+)
 
 
 class Relevance(NamedTuple):
-    """Of every input: the effect of one standard deviation of it on the function, with a 90% range, and the inverse
-    length scales [Q, D] of the first layer (None where the kernel has none per input)."""
+    """Of every input: its effect on the function with a 90% range, and the inverse length scales of the first layer,
+    an array each (None where the kernel has none per input)."""
 
     effect: np.ndarray | None
     low: np.ndarray | None
     high: np.ndarray | None
-    inverse_lengthscales: np.ndarray | None
+    inverse_lengthscales: tuple[np.ndarray, ...] | None
 
     def strength(self, num_inputs: int) -> np.ndarray:
         """What inputs are ordered by."""
         if self.effect is not None:
             return self.effect
-        return np.zeros(num_inputs) if self.inverse_lengthscales is None else self.inverse_lengthscales.mean(axis=0)
+        if self.inverse_lengthscales is None:
+            return np.zeros(num_inputs)
+        return np.array([values.mean() for values in self.inverse_lengthscales])
 
 
-def relevance(fitted: Fit, data: Dataset, seed: int = 0) -> Relevance:
-    """The root mean square over rows of f(x + ½ s_d) − f(x − ½ s_d), where s_d is a standard deviation along input d,
-    in the units of y: mean and 90% range over draws of f from the posterior.
+def relevance(
+    fitted: Fit, data: Dataset, inputs: Sequence[Input], gaps: Sequence[int] = (), seed: int = 0
+) -> Relevance:
+    """How much the function changes when one input does (`Input.effect`), in the units of y: mean and 90% range over
+    draws of f from the posterior, at rows without gaps, which may have noise of their own in f.
 
-    None where functions can't be drawn (latent variables) or there are too many inputs to do it soon.
+    None where functions can't be drawn (latent variables, a covariance that is too close to singular) or there are too
+    many inputs to do it soon.
     """
-    inverse = _inverse_lengthscales(fitted, data.num_inputs)
-    num_rows = min(MOST_EVALUATIONS // (2 * data.num_inputs), data.num_rows)
+    all_inverse = _inverse_lengthscales(fitted, data.num_inputs)
+    inverse = None if all_inverse is None else tuple(all_inverse[:, list(one.places)] for one in inputs)
+    num_rows = min(MOST_EVALUATIONS // sum(max(2, len(one.places)) for one in inputs), data.num_rows)
     if num_rows < FEWEST_ROWS:
         return Relevance(None, None, None, inverse)
     x = np.asarray(data.x)
-    middle = x[np.linspace(0, len(x) - 1, num_rows).astype(int)]
-    steps = 0.5 * np.diag(np.std(x, axis=0))[:, None, :]
-    places = np.stack([middle - steps, middle + steps]).astype(x.dtype)
+    whole = x[np.all(x[:, list(gaps)] <= 0, axis=1)]
+    whole = whole if len(whole) else x
+    rows = whole[np.linspace(0, len(whole) - 1, num_rows).astype(int)]
+    moved = [one.moves(x, rows) for one in inputs]
+    places = np.concatenate(moved).astype(x.dtype)
     try:
         draws = sample_jointly(fitted, places.reshape(-1, x.shape[1]), num_samples=NUM_DRAWS, seed=seed)
     except DgpaxError:
         return Relevance(None, None, None, inverse)
-    below, above = np.moveaxis(np.asarray(draws).reshape(NUM_DRAWS, *places.shape[:3], -1), 1, 0)
-    effects = np.sqrt(np.mean((above - below) ** 2, axis=(2, 3)))
+    values = np.asarray(draws).reshape(NUM_DRAWS, *places.shape[:2], -1)
+    parts = np.split(values, np.cumsum([len(part) for part in moved])[:-1], axis=1)
+    if not np.all(np.isfinite(values)):
+        return Relevance(None, None, None, inverse)
+    effects = np.array(
+        [[one.effect(x, f) for one, f in zip(inputs, draw, strict=True)] for draw in zip(*parts, strict=True)]
+    )
     low, high = np.quantile(effects, [0.05, 0.95], axis=0)
     return Relevance(effects.mean(axis=0), low, high, inverse)
 
 
-def relevance_section(fitted: Fit, data: Dataset, seed: int = 0) -> Tag:
+def relevance_section(fitted: Fit, data: Dataset, encoding: Encoding | None = None, seed: int = 0) -> Tag:
     """A bar with its range per input, most influential first."""
-    found = relevance(fitted, data, seed)
-    names = data.input_names or tuple(f"x{i}" for i in range(data.num_inputs))
-    order = np.argsort(-found.strength(len(names)), kind="stable")[:MOST_INPUTS]
-    rows = [_row(names[i], found, i) for i in order.tolist()]
-    left_out = len(names) - len(order)
+    inputs = inputs_of(data, encoding)
+    gaps = () if encoding is None else encoding.gaps
+    found = relevance(fitted, data, inputs, gaps, seed)
+    order = np.argsort(-found.strength(len(inputs)), kind="stable")[:MOST_INPUTS]
+    rows = [_row(inputs[i].name, found, i) for i in order.tolist()]
+    left_out = len(inputs) - len(order)
     units = "the units of the target" if isinstance(fitted.model.likelihood, GaussianNoise) else "latent units"
     return section(
         "relevance",
@@ -92,7 +111,7 @@ def relevance_section(fitted: Fit, data: Dataset, seed: int = 0) -> Tag:
 
 
 def _row(label: str, found: Relevance, index: int) -> list[Node]:
-    inverse = "" if found.inverse_lengthscales is None else _span(found.inverse_lengthscales[:, index])
+    inverse = "" if found.inverse_lengthscales is None else _span(found.inverse_lengthscales[index])
     if found.effect is None or found.low is None or found.high is None:
         return [name(label), "", "", "", inverse]
     largest = float(np.max(found.high)) or 1.0

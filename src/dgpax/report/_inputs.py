@@ -1,0 +1,56 @@
+"""Inputs as the reader knows them: the columns of the table, before categories became columns of 0 and 1."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..data import Dataset, Encoding
+from ..errors import InputError
+
+
+class Input(NamedTuple):
+    """A column by its name, and where its numbers stand among the model's inputs: several are categories, one-hot."""
+
+    name: str
+    places: tuple[int, ...]
+
+    def moves(self, x: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Rows [R, D] with this input moved and all others as they are, [K, R, D]: by half a standard deviation of x
+        down and up, or to every category."""
+        if len(self.places) > 1:
+            moved = np.tile(rows, (len(self.places), 1, 1))
+            moved[..., list(self.places)] = np.eye(len(self.places))[:, None, :]
+            return moved
+        step = 0.5 * np.std(x, axis=0) * np.isin(np.arange(x.shape[1]), self.places)
+        return np.stack([rows - step, rows + step])
+
+    def effect(self, x: np.ndarray, f: np.ndarray) -> float:
+        """Of values [K, R, P] at the moved rows, the root mean square over R and P of their change over one standard
+        deviation, f(x + ½ s) − f(x − ½ s); for categories, their standard deviation, weighted by how frequent they are:
+        the same for two that are equally frequent."""
+        if len(self.places) == 1:
+            return float(np.sqrt(np.mean((f[1] - f[0]) ** 2)))
+        share = np.mean(x[:, list(self.places)], axis=0)
+        share = (share / max(share.sum(), 1e-300))[:, None, None]
+        mean = np.sum(share * f, axis=0)
+        return float(np.sqrt(np.mean(np.sum(share * (f - mean) ** 2, axis=0))))
+
+
+def inputs_of(data: Dataset, encoding: Encoding | None) -> tuple[Input, ...]:
+    """The inputs of a dataset; with an encoding, the columns of a table, without the marks of gaps."""
+    if encoding is None:
+        names = data.input_names or tuple(f"x{i}" for i in range(data.num_inputs))
+        return tuple(Input(name, (i,)) for i, name in enumerate(names))
+    if len(encoding.output_names) != data.num_inputs:
+        raise InputError(
+            f"The encoding makes {len(encoding.output_names)} columns and the data have {data.num_inputs}. Pass the "
+            "one that made them."
+        )
+    inputs, start = [], 0
+    for column in encoding.columns:
+        places = [start + i for i in range(len(column.output_names)) if i != column.gap]
+        inputs += [Input(column.name, tuple(places))] if places else []
+        start += len(column.output_names)
+    return tuple(inputs)
