@@ -139,9 +139,8 @@ def test_no_array_of_all_pairs_of_patches_is_made(rng):
     assert memory.temp_size_in_bytes < 8 * B * P * P / 2
 
 
-@pytest.mark.parametrize(
-    "base", [pytest.param(RBF(), marks=pytest.mark.slow, id="RBF"), pytest.param(Matern32(), id="Matern32")]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("base", [pytest.param(RBF(), id="RBF"), pytest.param(Matern32(), id="Matern32")])
 def test_float32_and_finite_gradients_where_patches_coincide(base, rng):
     kernel = cast(Convolutional(base, (4, 4), (2, 2), weights=1.0, position=RBF(3.0)), jnp.float32)
     x = jnp.asarray(rng.integers(0, 2, size=(3, 16)), jnp.float32).at[0].set(0.0)

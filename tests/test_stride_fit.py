@@ -139,6 +139,7 @@ def test_hidden_layers_of_many_rows_are_approximated(data, monkeypatch):
     assert isinstance(fitted.method, CrossApproximation)
 
 
+@pytest.mark.slow
 def test_elliptical_slice_behind_the_same_interface(data):
     fitted = fit_stride(
         data, Injective(1), M, sampler=EllipticalSlice(), num_particles=S, schedule=SHORT, kernel=KERNEL

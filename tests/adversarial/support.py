@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.random as jr
 import numpy as np
+import pytest
 
 import dgpax
 from dgpax import Dataset, DeepGP, Fit
@@ -14,7 +15,7 @@ from dgpax.kernels import AbstractKernel
 from dgpax.parameters import find
 from dgpax.typing import PyTree
 
-BOTH = ("exact", "sparse")
+BOTH = ("exact", pytest.param("sparse", marks=pytest.mark.slow))
 ROWS, INDUCING = 40, 8
 ENGINE = LBFGS(max_steps=500, tolerance=1e-12, steps_per_call=10)
 NEW_X = np.random.default_rng(1).uniform(-2.0, 2.0, size=(6, 2))

@@ -33,6 +33,7 @@ def one_column() -> tuple[np.ndarray, np.ndarray]:
     return x[:, :1], smooth(x[:, :1]) + 0.1 * np.random.default_rng(3).normal(size=len(x))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inference", BOTH)
 def test_case_07_constant_column_is_named_and_changes_nothing(inference):
     x, y = one_column()
