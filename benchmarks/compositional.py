@@ -36,11 +36,11 @@ from ._tables import Column, Table
 TITLE = "Compositional uncertainty"
 INTRODUCTION = """\
 y = sin(7 exp(x)) + 0.01 noise at 50 points on [-1, 1]; two layers, a squared-exponential kernel with an identity mean
-below a periodic kernel, 10 inducing points, noise fixed at its true value. Every posterior takes 15,000 steps of Adam,
-whose rate rises to 0.003 over a tenth of them and falls to 0 by a cosine (the paper: 30,000 at 0.001). All layers start
+below a periodic kernel, 10 inducing points, noise fixed at its true value. Every posterior takes 30,000 steps of Adam,
+as in the paper; the rate rises to 0.003 over a tenth of them and falls to 0 by a cosine (the paper's is 0.001). All layers start
 nearly deterministic, with roots of 0.01, whitened: from the prior, half of the trials end in a local optimum at about
 -850. Points as locations go on from the fully coupled fit of the same trial: they start with its moments, at inducing
-inputs where that fit started. (From a start of their own, 3 of 10 trials passed 36, one ended at -302.) The trials
+inputs where that fit started, so that they have 60,000 steps in all. (From a start of their own, 3 of 10 trials passed 36, one ended at -302.) The trials
 differ in the seeds of their samples and in where their inducing points start (by 0.01). 10 samples per step where
 inducing outputs are integrated out, 30 where they are drawn. Bounds are averages over 1,000 samples, variances of
 layers as functions at 0 over 1,000 draws. Jointly Gaussian inducing points (fully coupled, chain) are integrated out,
@@ -104,7 +104,7 @@ def main(argv: list[str] | None = None) -> Path:
     parser.add_argument("--posteriors", nargs="+", choices=FAMILIES, default=list(FAMILIES))
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--seeds", nargs="+", type=int, help="of alignment and heartbeat; as many as trials, at most 3")
-    parser.add_argument("--steps", type=int, default=15_000)
+    parser.add_argument("--steps", type=int, default=30_000)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--pictures", type=Path, help="the folder for the figures; none are drawn without it")
     parser.add_argument("--results", type=Path, default=RESULTS)
