@@ -37,14 +37,14 @@ TITLE = "Compositional uncertainty"
 INTRODUCTION = """\
 y = sin(7 exp(x)) + 0.01 noise at 50 points on [-1, 1]; two layers, a squared-exponential kernel with an identity mean
 below a periodic kernel, 10 inducing points, noise fixed at its true value. Every posterior takes 30,000 steps of Adam,
-as in the paper; the rate rises to 0.003 over a tenth of them and falls to 0 by a cosine (the paper's is 0.001). All layers start
-nearly deterministic, with roots of 0.01, whitened: from the prior, half of the trials end in a local optimum at about
--850. Points as locations go on from the fully coupled fit of the same trial: they start with its moments, at inducing
-inputs where that fit started, so that they have 60,000 steps in all. (From a start of their own, 3 of 10 trials passed 36, one ended at -302.) The trials
-differ in the seeds of their samples and in where their inducing points start (by 0.01). 10 samples per step where
-inducing outputs are integrated out, 30 where they are drawn. Bounds are averages over 1,000 samples, variances of
-layers as functions at 0 over 1,000 draws. Jointly Gaussian inducing points (fully coupled, chain) are integrated out,
-unless it says that they are drawn, as in the paper."""
+as in the paper; the rate rises to 0.003 over a tenth of them and falls to 0 by a cosine (the paper's is 0.001). All
+layers start nearly deterministic, with roots of 0.01, whitened: from the prior, half of the trials end in a local
+optimum at about -850. Points as locations go on from the fully coupled fit of the same trial: they start with its
+moments, at inducing inputs where that fit started, so that they have 60,000 steps in all. (From a start of their own, 3
+of 10 trials passed 36, one ended at -302.) The trials differ in the seeds of their samples and in where their inducing
+points start (by 0.01). 10 samples per step where inducing outputs are integrated out, 30 where they are drawn. Bounds
+are averages over 1,000 samples, variances of layers as functions at 0 over 1,000 draws. Jointly Gaussian inducing
+points (fully coupled, chain) are integrated out, unless it says that they are drawn, as in the paper."""
 TABLE = "sin(7 exp(x))"
 PUBLISHED = (
     {"dataset": TABLE, "posterior": "DSVI, in the paper (± sd)", "bound": "13.43 ± 8.03", "variance_1": "1.99e-06",

@@ -111,8 +111,13 @@ def run(dataset: str, setting: str, model: str, *, splits: int, steps: int, num_
 
     rules = [_rule(rows, steps) for rows in scaled if rows is not None]
     batch = BATCH if trains[0].num_rows > BATCH else None
-    length = {"max_steps": steps, "steps_per_call": min(EVERY, steps)}
-    engine = Settling(NaturalGradient(batch_size=batch), patience=steps, settle_steps=max(1, steps // 5), **length)
+    engine = Settling(
+        engine=NaturalGradient(batch_size=batch),
+        patience=steps,
+        settle_steps=max(1, steps // 5),
+        max_steps=steps,
+        steps_per_call=min(EVERY, steps),
+    )
     started = time.perf_counter()
     fits = dgpax.fit_many(
         models, trains, Variational(word, 5), engine=engine, seeds=range(splits), progress=False,
