@@ -1,5 +1,5 @@
 """Draw docs/images/compositional-sine.png and -identity.png, after Figures E1-E6 of CU, by the benchmark's own fits:
-`python docs/make_three_layers.py`. Some ten minutes on one core."""
+`python docs/make_three_layers.py`. Some three minutes on one core."""
 
 from __future__ import annotations
 
@@ -16,7 +16,17 @@ from benchmarks import compositional  # noqa: E402
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         images = str(ROOT / "docs" / "images")
-        words = ("--parts", "three-layers", "--pictures", images, "--results", folder, "--posteriors")
+        words = (
+            "--parts",
+            "three-layers",
+            "--pictures",
+            images,
+            "--results",
+            folder,
+            "--steps",
+            "3000",
+            "--posteriors",
+        )
         compositional.main([*words, *compositional.SHOWN])
 
 
