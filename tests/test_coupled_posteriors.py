@@ -59,6 +59,7 @@ def test_a_mask_of_the_wrong_size_is_refused(model):
         Coupled.at_prior(model.layers, np.ones((3, 2), bool))
 
 
+@pytest.mark.slow
 def test_an_open_pattern_has_no_natural_gradients_but_trains(model, data):
     mask = np.eye(3, dtype=bool)
     mask[1, 0] = mask[2, 1] = True

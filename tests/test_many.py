@@ -19,12 +19,9 @@ def _data(seed: int, rows: int = 30):
     return dgpax.dataset(x, np.sin(2 * x[:, :1]) + 0.1 * rng.normal(size=(rows, 1)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "engine",
-    [
-        NaturalGradient(max_steps=7, steps_per_call=5),
-        pytest.param(Gradient(max_steps=7, batch_size=8), marks=pytest.mark.slow),
-    ],
+    "engine", [NaturalGradient(max_steps=7, steps_per_call=5), Gradient(max_steps=7, batch_size=8)]
 )
 def test_together_is_alone(engine):
     datasets = [_data(seed) for seed in range(3)]
