@@ -13,8 +13,9 @@ import pytest
 from numpy.testing import assert_array_equal
 from test_cli import houses
 
+from dgpax.cli._source import Choice, read_source
 from dgpax.cli._tables import csv_text, is_table, read_table
-from dgpax.errors import InputError, MissingDataError
+from dgpax.errors import DgpaxWarning, InputError, MissingDataError
 
 
 def table_of(folder, content: str | bytes, name: str = "t.csv"):
@@ -87,6 +88,15 @@ def test_written_numbers_are_read_back(tmp_path):
     values = [0.1, 1e-300, 1.0 / 3.0]
     columns = table_of(tmp_path, csv_text({"a,b": values, "t": ["x", 'y"', "z\n"]}))
     assert columns["a,b"].tolist() == values and columns["t"].tolist() == ["x", 'y"', "z"]
+
+
+def test_a_word_among_numbers_does_not_make_a_target_labels(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,y\n1,2\n2,x\n3,5\n4,7\n5,\n6,1\n")
+    with pytest.warns(DgpaxWarning), pytest.raises(InputError, match=r"'y' is a number in 4 of 5 rows, and 'x' in oth"):
+        read_source(str(path), Choice())
+    with pytest.warns(DgpaxWarning):
+        assert read_source(str(path), Choice(task="classification")).classes == ("1", "2", "5", "7", "x")
 
 
 @pytest.mark.slow

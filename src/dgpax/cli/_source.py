@@ -92,7 +92,7 @@ def _of_table(source: str, table: Table, choice: Choice) -> Source:
             advice = f"If it means nothing, leave it out: --ignore {shlex.quote(name)}"
             warnings.warn(f"The column {name!r} numbers the rows. {advice}", DgpaxWarning, stacklevel=2)
     wanted = table.columns[target]
-    classes = _classes(wanted, choice.task)
+    classes = _classes(wanted, target, choice.task)
     y = class_numbers(wanted, classes) if classes else numbers_of(wanted, target)
     held_out = _held_out(table.num_rows, choice)
     encoding = Encoding.of(inputs.rows(~held_out).columns)
@@ -118,14 +118,31 @@ def _with_target(table: Table, target: str) -> Table:
     return table.rows(there)
 
 
-def _classes(target: np.ndarray, task: str) -> tuple[str, ...]:
+def _classes(target: np.ndarray, name: str, task: str) -> tuple[str, ...]:
     """The labels in order; none if the target is a number to predict."""
     if task == "regression" or (task == "auto" and target.dtype.kind == "f"):
         return ()
-    labels = sorted({text for text in label_texts(target) if text is not None})
+    texts = [text for text in label_texts(target) if text is not None]
+    words = sorted({text for text in texts if not _is_number(text)})
+    num_numbers = sum(_is_number(text) for text in texts)
+    if task == "auto" and words and 2 * num_numbers > len(texts):
+        shown = ", ".join(repr(word[:40]) for word in words[:5])
+        raise InputError(
+            f"The target {name!r} is a number in {num_numbers} of {len(texts)} rows, and {shown} in others. Mend these "
+            "or leave them empty; if they are labels all the same, say --task classification."
+        )
+    labels = sorted(set(texts))
     if not 2 <= len(labels) <= MOST_CLASSES:
         raise InputError(f"The target has {len(labels)} different labels; from 2 to {MOST_CLASSES} can be told apart.")
     return tuple(labels)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _held_out(num_rows: int, choice: Choice) -> np.ndarray:

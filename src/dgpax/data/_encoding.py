@@ -9,11 +9,10 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 
 from ..errors import DgpaxWarning, InputError
 from ._frames import column_names, is_frame, select_columns
-from ._table import Column, read_table
+from ._table import Column, is_mapping, read_table
 
 MOST_CATEGORIES = 50
 FEW_ROWS = 10
@@ -36,9 +35,9 @@ class NumberColumn:
         return (self.name, f"{self.name} {MISSING}") if self.has_gaps else (self.name,)
 
     @property
-    def gap(self) -> int:
-        """Which of them marks gaps; -1 if none does."""
-        return 1 if self.has_gaps else -1
+    def gap(self) -> int | None:
+        """Which of them marks gaps."""
+        return 1 if self.has_gaps else None
 
     def apply(self, column: Column) -> np.ndarray:
         if not column.is_number or column.is_date != self.is_date:
@@ -68,9 +67,9 @@ class CategoryColumn:
         return tuple(f"{self.name}={category}" for category in self.categories)
 
     @property
-    def gap(self) -> int:
-        """Which of them marks gaps; -1 if none does."""
-        return self.categories.index(MISSING) if MISSING in self.categories else -1
+    def gap(self) -> int | None:
+        """Which of them marks gaps."""
+        return self.categories.index(MISSING) if MISSING in self.categories else None
 
     def apply(self, column: Column) -> np.ndarray:
         entries = _categories(column)
@@ -120,11 +119,16 @@ class Encoding:
         return tuple(name for column in self.columns for name in column.output_names)
 
     @property
+    def places(self) -> tuple[range, ...]:
+        """Which of the encoded columns every column of the table becomes."""
+        widths = [len(column.output_names) for column in self.columns]
+        return tuple(range(end - width, end) for end, width in zip(accumulate(widths), widths, strict=True))
+
+    @property
     def gaps(self) -> tuple[int, ...]:
         """Which of the encoded columns say that something is missing: `age missing`, `colour=missing`."""
-        widths = [len(column.output_names) for column in self.columns]
-        starts = accumulate(widths, initial=0)
-        return tuple(start + column.gap for start, column in zip(starts, self.columns, strict=False) if column.gap >= 0)
+        both = zip(self.places, self.columns, strict=True)
+        return tuple(places[column.gap] for places, column in both if column.gap is not None)
 
     def has_many_gaps(self, x: np.ndarray) -> bool:
         """Whether at least ten of these encoded rows have gaps: enough to learn what these do to the targets."""
@@ -137,7 +141,7 @@ class Encoding:
 
     def apply(self, table: Any) -> np.ndarray:
         """The table as floats [N, E], float32 if all its columns are. Columns that have names are found by them."""
-        if isinstance(table, Mapping) and not issparse(table):
+        if is_mapping(table):
             table = self._named(table)
         elif is_frame(table) and self.input_names and column_names(table, "x"):
             table = select_columns(table, self.input_names, "x")

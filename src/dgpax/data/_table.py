@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from scipy.sparse import issparse
@@ -33,15 +33,18 @@ def read_table(table: Any) -> tuple[list[Column], tuple[str, ...]]:
     """The columns of a table of inputs, and their names, () where it has none."""
     if is_frame(table):
         return _of_frame(table)
-    if issparse(table):  # before mappings, as one of its formats is a dict
-        read_inputs(table)
-    if isinstance(table, Mapping):
+    if is_mapping(table):
         return [_of_array(_label(name, i), table[name]) for i, name in enumerate(table)], tuple(table)
     array = _untyped(table)
     if array.dtype.kind == "O" and array.ndim == 2 and 0 not in array.shape:
         return [_of_objects(_label("", i), column) for i, column in enumerate(array.T)], ()
     values = np.asarray(read_inputs(array).values)
     return [Column(_label("", i), column) for i, column in enumerate(values.T)], ()
+
+
+def is_mapping(table: Any) -> TypeGuard[Mapping[str, np.ndarray]]:
+    """Whether these are columns by name. One of SciPy's sparse formats is a dict, and isn't meant."""
+    return isinstance(table, Mapping) and not issparse(table)
 
 
 def _of_frame(frame: Any) -> tuple[list[Column], tuple[str, ...]]:

@@ -98,10 +98,6 @@ def _read(value: Any, role: str) -> tuple[np.ndarray | Array, tuple[str, ...]]:
     default = np.dtype(jnp.result_type(float))
     if is_frame(value):
         return frame_to_numpy(value, role, default), column_names(value, role)
-    if issparse(value):
-        raise InputTypeError(
-            f"{role} is a sparse matrix, which can't be used. If it fits in memory, make it dense: {role}.toarray()."
-        )
     array = value if isinstance(value, jax.Array) else as_numpy(value, role)
     _refuse_dtype(array.dtype, role)
     is_float32 = array.dtype.kind == "f" and array.dtype.itemsize == 4
@@ -119,6 +115,10 @@ def _refuse_dtype(dtype: Any, role: str) -> None:
 
 def as_numpy(value: Any, role: str) -> np.ndarray:
     """What NumPy makes of it; masked entries become NaN."""
+    if issparse(value):
+        raise InputTypeError(
+            f"{role} is a sparse matrix, which can't be used. If it fits in memory, make it dense: {role}.toarray()."
+        )
     if isinstance(value, np.ma.MaskedArray) and value.dtype.kind in "fiub":
         return np.ma.filled(value.astype(np.result_type(value.dtype, np.float32)), np.nan)
     try:

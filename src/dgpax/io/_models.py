@@ -31,9 +31,9 @@ def save(
     >>> data = dgpax.dataset(x, np.sin(6.0 * x))
     >>> fitted = dgpax.fit(dgpax.gp_regression(data), data, progress=False)
     >>> import tempfile
-    >>> path = f"{tempfile.mkdtemp()}/model.dgpax"
-    >>> dgpax.save(fitted, path)
-    >>> again = dgpax.load_model(path)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     dgpax.save(fitted, f"{folder}/model.dgpax")
+    ...     again = dgpax.load_model(f"{folder}/model.dgpax")
     >>> bool((dgpax.predict(again, x).mean == dgpax.predict(fitted, x).mean).all())
     True
     """

@@ -54,14 +54,20 @@ def calibration_curve(
 
     The diagnostic of Kuleshov, Fenner & Ermon 2018, through the PIT values. Without `levels`: 0.01, 0.02, ..., 0.99.
     """
-    values = pit(y, distribution)
+    return curve_of_ranks(pit(y, distribution), levels)
+
+
+def curve_of_ranks(
+    ranks: Float[Array, "N P"], levels: Float[ArrayLike, " K"] | None = None
+) -> tuple[Float[Array, " K"], Float[Array, " K"]]:
+    """`calibration_curve` of PIT values, NaN for missing targets."""
     if levels is None:
         levels = jnp.arange(1, NUM_LEVELS + 1) / (NUM_LEVELS + 1.0)
-    levels = jnp.asarray(levels, values.dtype)
+    levels = jnp.asarray(levels, ranks.dtype)
     if levels.ndim != 1 or levels.size == 0:
         raise InputError(f"levels must be a non-empty list of probabilities, shape (K,); got shape {levels.shape}.")
-    below = jnp.searchsorted(jnp.sort(values, axis=None), levels, side="right")
-    return levels, below / jnp.sum(~jnp.isnan(values), dtype=values.dtype)
+    below = jnp.searchsorted(jnp.sort(ranks, axis=None), levels, side="right")
+    return levels, below / jnp.sum(~jnp.isnan(ranks), dtype=ranks.dtype)
 
 
 def calibration_error(

@@ -141,7 +141,8 @@ class PointsAsLocations(AbstractJoint):
         if len(centres) < len(self.widths):
             raise _random_locations(1)
         q = self.outputs
-        total = -_sum_log_diagonal(q.root.value) - 0.5 * q.mean.value.size
+        log_diagonal = jnp.log(jnp.abs(jnp.diagonal(q.root.value, axis1=-2, axis2=-1)))
+        total = -jnp.sum(log_diagonal) - 0.5 * q.mean.value.size
         for index, (centre, turn) in enumerate(zip(centres, turns, strict=True)):
             total = total + _expected(turn, self._own_root(index), centre)
         return total
@@ -166,10 +167,6 @@ def _expected(
     log_diagonal = jnp.sum(jnp.log(jnp.diagonal(turn, axis1=-2, axis2=-1)), axis=-1)
     log_determinant = jnp.sum(jnp.broadcast_to(log_diagonal, centre.shape[:-1]), axis=-1)
     return 0.5 * (jnp.mean(trace) + jnp.mean(jnp.sum(centre**2, axis=(-2, -1)))) - jnp.mean(log_determinant)
-
-
-def _sum_log_diagonal(matrix: Float[Array, "*b M M"]) -> Float[Array, ""]:
-    return jnp.sum(jnp.log(jnp.abs(jnp.diagonal(matrix, axis1=-2, axis2=-1))))
 
 
 def _random_locations(index: int) -> InputError:

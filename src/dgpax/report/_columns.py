@@ -80,13 +80,14 @@ def data_section(
     summaries = inputs if columns is None else tuple(columns)
     missing = sum(summary.num_missing for summary in (*summaries, *outputs))
     whose = "the rows to train on" if train is not None else "these rows"
+    become = ""
+    if columns is not None:
+        whose, become = "the whole table", f" (as numbers: {parts[0].num_inputs})"
     return section(
         "data",
         "The data",
-        tag("p", f"{', '.join(rows)}; {len(summaries)} input column(s); {missing:,} missing value(s). "
-                 f"What follows is about {whose}." if columns is None else
-                 f"{', '.join(rows)}; {len(summaries)} input column(s), which become {parts[0].num_inputs} numbers a "
-                 f"row; {missing:,} missing value(s). What follows is about the whole table."),
+        tag("p", f"{', '.join(rows)}; inputs: {len(summaries)}{become}; missing values: {missing:,}. "
+                 f"What follows is about {whose}."),
         table(
             ("column", "", "what is in it", "missing"),
             [_row(summary, "") for summary in summaries[:MOST_COLUMNS]]

@@ -11,7 +11,6 @@ from ..prediction import sample_observations
 
 NUM_DRAWS = 1000
 CHUNK_ENTRIES = 5_000
-LEVELS_OF_CURVE = np.arange(1, 100) / 100.0
 
 
 class Judged(NamedTuple):
@@ -55,10 +54,3 @@ def crps_of_draws(y: np.ndarray, draws: np.ndarray) -> np.ndarray:
     num_draws = len(draws)
     weights = (2.0 * np.arange(1, num_draws + 1) - num_draws - 1) / (num_draws * (num_draws - 1))
     return np.mean(np.abs(draws - y), axis=0) - np.tensordot(weights, np.sort(draws, axis=0), 1)
-
-
-def calibration_error(ranks: np.ndarray) -> float:
-    """Mean gap between levels and the share of ranks below them, as `metrics.calibration_error` has it."""
-    there = np.sort(ranks[~np.isnan(ranks)])
-    below = np.searchsorted(there, LEVELS_OF_CURVE, side="right") / len(there)
-    return float(np.mean(np.abs(LEVELS_OF_CURVE - below)))

@@ -48,9 +48,9 @@ def inputs_of(data: Dataset, encoding: Encoding | None) -> tuple[Input, ...]:
             f"The encoding makes {len(encoding.output_names)} columns and the data have {data.num_inputs}. Pass the "
             "one that made them."
         )
-    inputs, start = [], 0
-    for column in encoding.columns:
-        places = [start + i for i in range(len(column.output_names)) if i != column.gap]
-        inputs += [Input(column.name, tuple(places))] if places else []
-        start += len(column.output_names)
-    return tuple(inputs)
+    gaps = set(encoding.gaps)
+    inputs = [
+        Input(column.name, tuple(place for place in places if place not in gaps))
+        for column, places in zip(encoding.columns, encoding.places, strict=True)
+    ]
+    return tuple(one for one in inputs if one.places)

@@ -13,9 +13,9 @@ from ..distributions import AbstractDistribution
 from ..inference import Fit
 from ..likelihoods import AbstractClassification, GaussianNoise
 from ..metrics import accuracy, brier, calibration_error, crps, log_loss, mae, nlpd, pit, rmse, smse
+from ..metrics._calibration import curve_of_ranks
 from ..prediction import class_probabilities, log_density, predict, predict_moments
 from ..typing import Array, Float
-from ._drawn import calibration_error as calibration_error_of_ranks
 from ._drawn import judge_by_draws
 
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
@@ -29,7 +29,7 @@ NOTE = (
 @dataclass(frozen=True)
 class Regression:
     """Predictions of numbers [N, P], their ranks (PIT), intervals at several levels and the shares of the targets that
-    these hold, and their scores. `note` says what a reader should know about them."""
+    these hold, and the errors. `note` says what a reader should know about them."""
 
     observed: np.ndarray
     mean: np.ndarray
@@ -38,8 +38,13 @@ class Regression:
     intervals: dict[float, tuple[np.ndarray, np.ndarray]]
     covered: dict[float, float]
     level: float
-    scores: dict[str, float]
+    errors: dict[str, float]
     note: str = ""
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """The errors, and how the intervals at the chosen level do."""
+        return self.errors | {"coverage": self.covered[self.level], "mean_width": self.width(self.level)}
 
     def width(self, level: float) -> float:
         """The mean width of the intervals."""
@@ -82,9 +87,7 @@ def judge_distribution(y, distribution: AbstractDistribution, level: float = 0.9
     covered = {each: float(np.mean(values[there])) for each, values in inside.items()}
     own = {score.__name__: float(found[score.__name__]) for score in SCORES}
     mean, stddev, ranks = (np.asarray(found[name]) for name in ("mean", "stddev", "ranks"))
-    judged = Regression(observed, mean, stddev, ranks, intervals, covered, level, own)
-    own |= {"coverage": covered[level], "mean_width": judged.width(level)}
-    return judged
+    return Regression(observed, mean, stddev, ranks, intervals, covered, level, own)
 
 
 def judge_probabilities(y, probabilities: np.ndarray) -> Classification:
@@ -105,12 +108,11 @@ def _judge_any(fitted: Fit, test: Dataset, level: float, seed: int) -> Regressio
     covered = {each: float(np.mean(np.abs(2.0 * ranks - 1.0) <= each)) for each in levels}
     own = {score.__name__: float(score(test.y, moments.mean)) for score in (rmse, mae, smse)}
     own["nlpd"] = -float(np.mean(log_density(fitted, test, seed=seed)))
-    own |= {"crps": float(np.nanmean(drawn.crps)), "calibration_error": calibration_error_of_ranks(drawn.ranks)}
+    nominal, below = curve_of_ranks(jnp.asarray(drawn.ranks))
+    own |= {"crps": float(np.nanmean(drawn.crps)), "calibration_error": float(jnp.mean(jnp.abs(nominal - below)))}
     mean, stddev = np.asarray(moments.mean), np.sqrt(np.asarray(moments.variance))
     note = NOTE.format(likelihood=type(fitted.model.likelihood).__name__)
-    judged = Regression(y, mean, stddev, drawn.ranks, intervals, covered, level, own, note)
-    own |= {"coverage": covered[level], "mean_width": judged.width(level)}
-    return judged
+    return Regression(y, mean, stddev, drawn.ranks, intervals, covered, level, own, note)
 
 
 def _levels_with(level: float) -> tuple[float, ...]:
