@@ -18,9 +18,10 @@ from dgpax.distributions import Gaussian
 from dgpax.errors import InputError
 from dgpax.inference import LBFGS, NaturalGradient, Variational
 from dgpax.likelihoods import BernoulliProbit, Poisson, Softmax
+from dgpax.metrics._calibration import error_of_ranks
 from dgpax.report import _classification
 from dgpax.report._columns import data_section
-from dgpax.report._drawn import calibration_error, crps_of_draws, judge_by_draws, randomised_ranks
+from dgpax.report._drawn import crps_of_draws, judge_by_draws, randomised_ranks
 from dgpax.report._html import tag
 from dgpax.report._inputs import Input, inputs_of
 from dgpax.report._judge import judge_probabilities
@@ -211,7 +212,7 @@ def test_draws_judge_as_the_distribution_does(line):
     assert np.all(np.abs(drawn.ranks - exact.ranks) < 4 * spread)
     assert_allclose(np.mean(drawn.crps), exact.scores["crps"], rtol=0.05)
     assert_allclose(drawn.quantiles[1] - drawn.quantiles[0], exact.width(0.5), rtol=0.3)
-    assert_allclose(calibration_error(exact.ranks), exact.scores["calibration_error"], rtol=1e-10)
+    assert_allclose(error_of_ranks(jnp.asarray(exact.ranks)), exact.scores["calibration_error"], rtol=1e-10)
 
 
 def test_categories_are_one_input():

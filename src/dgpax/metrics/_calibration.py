@@ -77,5 +77,10 @@ def calibration_error(
 
     0 is perfect, 0.25 is utter over- or under-confidence, 0.5 is all targets on one side of the predictions.
     """
-    levels, observed = calibration_curve(y, distribution, levels)
+    return error_of_ranks(pit(y, distribution), levels)
+
+
+def error_of_ranks(ranks: Float[Array, "N P"], levels: Float[ArrayLike, " K"] | None = None) -> Scalar:
+    """`calibration_error` of PIT values, NaN for missing targets."""
+    levels, observed = curve_of_ranks(ranks, levels)
     return jnp.mean(jnp.abs(levels - observed))

@@ -13,7 +13,7 @@ from ..distributions import AbstractDistribution
 from ..inference import Fit
 from ..likelihoods import AbstractClassification, GaussianNoise
 from ..metrics import accuracy, brier, calibration_error, crps, log_loss, mae, nlpd, pit, rmse, smse
-from ..metrics._calibration import curve_of_ranks
+from ..metrics._calibration import error_of_ranks
 from ..prediction import class_probabilities, log_density, predict, predict_moments
 from ..typing import Array, Float
 from ._drawn import judge_by_draws
@@ -108,8 +108,7 @@ def _judge_any(fitted: Fit, test: Dataset, level: float, seed: int) -> Regressio
     covered = {each: float(np.mean(np.abs(2.0 * ranks - 1.0) <= each)) for each in levels}
     own = {score.__name__: float(score(test.y, moments.mean)) for score in (rmse, mae, smse)}
     own["nlpd"] = -float(np.mean(log_density(fitted, test, seed=seed)))
-    nominal, below = curve_of_ranks(jnp.asarray(drawn.ranks))
-    own |= {"crps": float(np.nanmean(drawn.crps)), "calibration_error": float(jnp.mean(jnp.abs(nominal - below)))}
+    own |= {"crps": float(np.nanmean(drawn.crps)), "calibration_error": float(error_of_ranks(jnp.asarray(drawn.ranks)))}
     mean, stddev = np.asarray(moments.mean), np.sqrt(np.asarray(moments.variance))
     note = NOTE.format(likelihood=type(fitted.model.likelihood).__name__)
     return Regression(y, mean, stddev, drawn.ranks, intervals, covered, level, own, note)
