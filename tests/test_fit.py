@@ -12,7 +12,16 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import dgpax
 from dgpax.errors import InputError, NumericalError, UnknownNameError
-from dgpax.inference import LBFGS, AbstractMethod, Exact, Gradient, Sparse, StopWhenFalling, StopWhenStale
+from dgpax.inference import (
+    LBFGS,
+    AbstractMethod,
+    Exact,
+    Gradient,
+    Sparse,
+    StopWhenFalling,
+    StopWhenStale,
+    Variational,
+)
 from dgpax.inference._loop import suitable_blas_threads
 from dgpax.objectives import log_evidence
 from dgpax.parameters import find, freeze, set_prior
@@ -53,6 +62,17 @@ def test_the_same_seed_gives_the_same_fit(data):
     c = dgpax.fit(model, data, engine=engine, seed=4)
     assert _same(a.model, b.model)
     assert not _same(a.model, c.model)
+
+
+def test_lbfgs_keeps_its_draws_from_step_to_step(data):
+    """What it ended with is what it begins with when it goes on with the same seed, and only then."""
+    engine = LBFGS(max_steps=40)
+    first = dgpax.fit(dgpax.deep_gp(data, 2, 5), data, Variational(num_samples=20), engine=engine, seed=1)
+    method = Variational(first.posterior, num_samples=20)
+    same, other = (dgpax.fit(first.model, data, method, engine=LBFGS(max_steps=1), seed=seed).report for seed in (1, 2))
+    assert first.report.objective_end > first.report.objective_start
+    np.testing.assert_allclose(same.objective_start, first.report.objective_end, rtol=1e-9)
+    assert abs(other.objective_start - first.report.objective_end) > 1e-4
 
 
 def test_frozen_parameters_stay(data):

@@ -1,4 +1,4 @@
-"""Quasi-Newton steps for objectives without noise."""
+"""Quasi-Newton steps, for objectives without noise or whose draws stay the same."""
 
 from __future__ import annotations
 
@@ -64,6 +64,10 @@ class LBFGS(AbstractEngine):
     holds the objective once. Restart 0 begins where the model is, the others at raw values moved by N(0, spread²);
     all advance together and the best one counts. It has converged when three iterations in a row gain less than
     `tolerance` relative to the objective, in every restart.
+
+    The bound of a deep model is an average over draws, which stay the same from the first step to the last [Giordano,
+    Ingram & Broderick 2024, section 2]: with all rows in every step it gets where noisy steps come to rest long before.
+    It fits its draws, so take enough of them, `Variational(num_samples=100)`, or go on from a fit with another seed.
     """
 
     max_steps: int = eqx.field(static=True, default=1000)
