@@ -33,23 +33,20 @@ def factorise(
     noise_variance: Scalar,
 ) -> Factors:
     """The sparse GP with these rows as inducing points: O(N·M²)."""
-    inducing = features[rows]
-    inverse_root = safe_inverse_cholesky(covariance(inducing, inducing)).inverse
-    wide = matmul(inverse_root, covariance(inducing, features))
-    B = jnp.eye(wide.shape[0], dtype=wide.dtype) + matmul(wide, wide.T) / noise_variance
-    root = safe_cholesky(B, jitter=0.0).factor
+    inverse_root, wide = _whitened(covariance, features, rows)
+    root = safe_cholesky(_precision(wide, noise_variance), jitter=0.0).factor
     return Factors(inverse_root, wide.T, root, solve_lower(root, matmul(wide, y)) / noise_variance)
 
 
-def sparse_log_likelihood(factors: Factors, y: Float[Array, "N P"], noise_variance: Scalar) -> Scalar:
-    """log N(y | 0, K_nm K_mm⁻¹ K_mn + γ²I), summed over outputs: the likelihood of the hidden layers.
-
-    By Woodbury's and Weinstein & Aronszajn's identities [STRIDE, section 3.1].
-    """
-    N, P = y.shape
-    log_determinant = 2.0 * jnp.sum(jnp.log(jnp.diagonal(factors.root))) + N * jnp.log(noise_variance)
-    misfit = jnp.sum(y**2) / noise_variance - jnp.sum(factors.projected**2)
-    return -0.5 * (P * (N * LOG_2PI + log_determinant) + misfit)
+def sparse_log_likelihood(
+    covariance: AbstractCovariance,
+    features: Float[Array, "N E"],
+    rows: Int[Array, " M"],
+    y: Float[Array, "N P"],
+    noise_variance: Scalar,
+) -> Scalar:
+    """log N(y | 0, K_nm K_mm⁻¹ K_mn + γ²I), summed over outputs: the likelihood of the hidden layers."""
+    return _log_likelihood(_whitened(covariance, features, rows)[1], y, noise_variance)
 
 
 def collapsed_bound(
@@ -60,7 +57,30 @@ def collapsed_bound(
     noise_variance: Scalar,
 ) -> Scalar:
     """F_V: the log-likelihood above less tr(K_nn − K_nm K_mm⁻¹ K_mn)/(2γ²) per output [STRIDE, eq. 3]."""
-    factors = factorise(covariance, features, rows, y, noise_variance)
-    missed = y.shape[0] * covariance.variance - jnp.sum(factors.A**2)
-    trace = 0.5 * y.shape[1] * missed / noise_variance
-    return sparse_log_likelihood(factors, y, noise_variance) - trace
+    wide = _whitened(covariance, features, rows)[1]
+    missed = y.shape[0] * covariance.variance - jnp.sum(wide**2)
+    return _log_likelihood(wide, y, noise_variance) - 0.5 * y.shape[1] * missed / noise_variance
+
+
+def _whitened(covariance: AbstractCovariance, features: Float[Array, "N E"], rows: Int[Array, " M"]):
+    """L⁻¹ and L⁻¹K_mn."""
+    inducing = features[rows]
+    inverse_root = safe_inverse_cholesky(covariance(inducing, inducing)).inverse
+    return inverse_root, matmul(inverse_root, covariance(inducing, features))
+
+
+def _precision(wide: Float[Array, "M N"], noise_variance: Scalar) -> Float[Array, "M M"]:
+    return jnp.eye(wide.shape[0], dtype=wide.dtype) + matmul(wide, wide.T) / noise_variance
+
+
+def _log_likelihood(wide: Float[Array, "M N"], y: Float[Array, "N P"], noise_variance: Scalar) -> Scalar:
+    """By Woodbury's and Weinstein & Aronszajn's identities [STRIDE, section 3.1].
+
+    The Cholesky factor of [B Aᵀy/γ²; yᵀA/γ² yᵀy/γ²] has the root of B first, and last that of yᵀ(AAᵀ + γ²I)⁻¹y.
+    """
+    (M, N), P = wide.shape, y.shape[1]
+    side = matmul(wide, y) / noise_variance
+    both = jnp.block([[_precision(wide, noise_variance), side], [side.T, matmul(y.T, y) / noise_variance]])
+    root = safe_cholesky(both, jitter=0.0).factor
+    log_determinant = 2.0 * jnp.sum(jnp.log(jnp.diagonal(root)[:M])) + N * jnp.log(noise_variance)
+    return -0.5 * (P * (N * LOG_2PI + log_determinant) + jnp.sum(root[M:, M:] ** 2))

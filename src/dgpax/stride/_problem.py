@@ -15,8 +15,8 @@ from ._hidden import AbstractHidden, AbstractHiddenMethod, Prior, Selected, Vari
 from ._start import like
 from ._top import AbstractTop, TopPosterior
 
-ENTRIES_AT_ONCE = {"cpu": 500_000}
-"""Covariances K_nm of particles that are worked on together: 4 MB in float64, about what a cache holds."""
+ENTRIES_AT_ONCE = {"cpu": 250_000}
+"""Covariances K_nm of particles that are worked on together: 2 MB in float64, about what a cache holds."""
 ENTRIES_ON_ACCELERATORS = 100_000_000
 
 

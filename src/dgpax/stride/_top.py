@@ -62,7 +62,7 @@ class SparseTop(AbstractTop):
         return self, whitened
 
     def log_likelihood(self, covariance, features, y, noise):
-        return sparse_log_likelihood(factorise(covariance, features, self.inducing, y, noise), y, noise)
+        return sparse_log_likelihood(covariance, features, self.inducing, y, noise)
 
     def condition(self, covariance, features, y, noise):
         """μ = γ⁻² k_m Σ⁻¹ K_mn y, k − k_m K_mm⁻¹ k_m + k_m Σ⁻¹ k_m, Σ = K_mm + K_mn K_nm/γ² [STRIDE, section 2.3]."""
