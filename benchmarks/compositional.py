@@ -43,10 +43,10 @@ optimum at about -850. Adam leaves 5 to 7 nats: two rounds of 3,000 steps of L-B
 that stay the same in all of its steps. Points as locations begin where the fully coupled fit of the same trial is after
 its steps of Adam, with its moments, and take 30,000 of their own with a nugget of 1e-6, then a round of L-BFGS with it
 and two with 1e-7 (their bound rises as the nugget falls, and so does the number of steps that they need). Without Adam,
-by L-BFGS alone, five of ten trials stay in local optima. The trials differ in the seeds of their samples and in where their inducing
-points start (by 0.01). Bounds are averages over 1,000 samples that training hasn't seen, variances of layers as
-functions at 0 over 1,000 draws. Jointly Gaussian inducing points (fully coupled, chain) are integrated out, unless it
-says that they are drawn, as in the paper."""
+by L-BFGS alone, five of ten trials stay in local optima. The trials differ in the seeds of their samples and in where
+their inducing points start (by 0.01). Bounds are averages over 1,000 samples that training hasn't seen, variances of
+layers as functions at 0 over 1,000 draws. Jointly Gaussian inducing points (fully coupled, chain) are integrated out,
+unless it says that they are drawn, as in the paper."""
 TABLE = "sin(7 exp(x))"
 PUBLISHED = (
     {"dataset": TABLE, "posterior": "DSVI, in the paper (± sd)", "bound": "13.43 ± 8.03", "variance_1": "1.99e-06",
