@@ -114,6 +114,7 @@ def main(argv: list[str] | None = None) -> Path:
     parser.add_argument("--rounds", type=int, default=3, help="of L-BFGS, at most")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--pictures", type=Path, help="the folder for the figures; none are drawn without it")
+    parser.add_argument("--name", help="of the result file, in place of the part's")
     parser.add_argument("--results", type=Path, default=RESULTS)
     arguments = parser.parse_args(argv)
     if arguments.quick:
@@ -125,7 +126,7 @@ def main(argv: list[str] | None = None) -> Path:
         path = write(
             "compositional",
             records,
-            part=None if len(arguments.parts) > 1 else part,
+            part=arguments.name or (None if len(arguments.parts) > 1 else part),
             command=command_line("benchmarks.compositional", sys.argv[1:] if argv is None else argv),
             precision="float64",
             seeds=arguments.seeds if part in warps.PARTS else list(range(arguments.trials)),

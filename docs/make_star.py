@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
 
 DOCS = Path(__file__).parent
 RESULTS = DOCS.parent / "benchmarks" / "results"
@@ -53,6 +54,10 @@ def draw_calibration(records: list[dict]) -> None:
     ]
     right.plot([min(limits), max(limits)], [min(limits), max(limits)], color="0.4", ls="--", lw=0.8, label="calibrated")
     right.set(xscale="log", yscale="log", xlabel="mean predicted variance", ylabel="mean squared error")
+    for axis in (right.xaxis, right.yaxis):
+        axis.set_minor_formatter(NullFormatter())
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(FormatStrFormatter("%g"))
     left.set(xlabel="distance to the nearest training row", ylabel="predicted standard deviation")
     right.legend(frameon=False, fontsize="small")
     figure.savefig(DOCS / "images" / "star_calibration.png", dpi=120)
