@@ -46,9 +46,9 @@ its steps of Adam, with its moments, and take two such rounds with 200 draws, wi
 bound rises as the nugget falls, and so does the number of steps that they need. The trials differ in the seeds of their
 samples and in where their inducing points start (by 0.01). Bounds are averages over 1,000 samples that training hasn't
 seen, variances of layers as functions at 0 over 1,000 draws. Jointly Gaussian inducing points (fully coupled, chain)
-are integrated out, unless it says that they are drawn, as in the paper. "From a wrong start" is a first run of points as
-locations by L-BFGS, by mistake from the moments of a model with other inducing points: half of it stays in local optima.
-"""
+are integrated out, unless it says that they are drawn, as in the paper. "From a wrong start" is a first run of points
+as locations by L-BFGS, by mistake from the moments of a model with other inducing points: half of it stays in local
+optima."""
 TABLE = "sin(7 exp(x))"
 PUBLISHED = (
     {"dataset": TABLE, "posterior": "DSVI, in the paper (± sd)", "bound": "13.43 ± 8.03", "variance_1": "1.99e-06",
