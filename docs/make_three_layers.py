@@ -16,18 +16,8 @@ from benchmarks import compositional  # noqa: E402
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         images = str(ROOT / "docs" / "images")
-        words = (
-            "--parts",
-            "three-layers",
-            "--pictures",
-            images,
-            "--results",
-            folder,
-            "--steps",
-            "3000",
-            "--posteriors",
-        )
-        compositional.main([*words, *compositional.SHOWN])
+        words = ("--parts", "three-layers", "--steps", "3000", "--pictures", images, "--results", folder)
+        compositional.main([*words, "--posteriors", *compositional.SHOWN])
 
 
 if __name__ == "__main__":

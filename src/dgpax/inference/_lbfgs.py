@@ -66,8 +66,8 @@ class LBFGS(AbstractEngine):
     `tolerance` relative to the objective, in every restart.
 
     The bound of a deep model is an average over draws, which stay the same from the first step to the last [Giordano,
-    Ingram & Broderick 2024, section 2]: with all rows in every step it gets where noisy steps come to rest long before.
-    It fits its draws, so take enough of them, `Variational(num_samples=100)`, or go on from a fit with another seed.
+    Ingram & Broderick 2024]: small models with all rows in every step can end higher than by noisy steps. It fits its
+    draws, so take enough of them, `Variational(num_samples=100)`, or go on from a fit with another seed.
     """
 
     max_steps: int = eqx.field(static=True, default=1000)

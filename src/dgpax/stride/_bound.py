@@ -33,20 +33,30 @@ def factorise(
     noise_variance: Scalar,
 ) -> Factors:
     """The sparse GP with these rows as inducing points: O(N·M²)."""
-    inverse_root, wide = _whitened(covariance, features, rows)
+    inverse_root, wide = whitened_cross(covariance, features, rows)
     root = safe_cholesky(_precision(wide, noise_variance), jitter=0.0).factor
     return Factors(inverse_root, wide.T, root, solve_lower(root, matmul(wide, y)) / noise_variance)
 
 
-def sparse_log_likelihood(
-    covariance: AbstractCovariance,
-    features: Float[Array, "N E"],
-    rows: Int[Array, " M"],
-    y: Float[Array, "N P"],
-    noise_variance: Scalar,
-) -> Scalar:
-    """log N(y | 0, K_nm K_mm⁻¹ K_mn + γ²I), summed over outputs: the likelihood of the hidden layers."""
-    return _log_likelihood(_whitened(covariance, features, rows)[1], y, noise_variance)
+def whitened_cross(covariance: AbstractCovariance, features: Float[Array, "N E"], rows: Int[Array, " M"]):
+    """L⁻¹ and Aᵀ = L⁻¹K_mn: the sparse GP before it has seen y."""
+    inducing = features[rows]
+    inverse_root = safe_inverse_cholesky(covariance(inducing, inducing)).inverse
+    return inverse_root, matmul(inverse_root, covariance(inducing, features))
+
+
+def sparse_log_likelihood(wide: Float[Array, "M N"], y: Float[Array, "N P"], noise_variance: Scalar) -> Scalar:
+    """log N(y | 0, AAᵀ + γ²I), summed over outputs, of wide = Aᵀ: the likelihood of the hidden layers.
+
+    By Woodbury's and Weinstein & Aronszajn's identities [STRIDE, section 3.1]: the Cholesky factor of
+    [B Aᵀy/γ²; yᵀA/γ² yᵀy/γ²] has the root of B first, and last that of yᵀ(AAᵀ + γ²I)⁻¹y.
+    """
+    (M, N), P = wide.shape, y.shape[1]
+    side = matmul(wide, y) / noise_variance
+    both = jnp.block([[_precision(wide, noise_variance), side], [side.T, matmul(y.T, y) / noise_variance]])
+    root = safe_cholesky(both, jitter=0.0).factor
+    log_determinant = 2.0 * jnp.sum(jnp.log(jnp.diagonal(root)[:M])) + N * jnp.log(noise_variance)
+    return -0.5 * (P * (N * LOG_2PI + log_determinant) + jnp.sum(root[M:, M:] ** 2))
 
 
 def collapsed_bound(
@@ -57,30 +67,11 @@ def collapsed_bound(
     noise_variance: Scalar,
 ) -> Scalar:
     """F_V: the log-likelihood above less tr(K_nn − K_nm K_mm⁻¹ K_mn)/(2γ²) per output [STRIDE, eq. 3]."""
-    wide = _whitened(covariance, features, rows)[1]
+    wide = whitened_cross(covariance, features, rows)[1]
     missed = y.shape[0] * covariance.variance - jnp.sum(wide**2)
-    return _log_likelihood(wide, y, noise_variance) - 0.5 * y.shape[1] * missed / noise_variance
-
-
-def _whitened(covariance: AbstractCovariance, features: Float[Array, "N E"], rows: Int[Array, " M"]):
-    """L⁻¹ and L⁻¹K_mn."""
-    inducing = features[rows]
-    inverse_root = safe_inverse_cholesky(covariance(inducing, inducing)).inverse
-    return inverse_root, matmul(inverse_root, covariance(inducing, features))
+    return sparse_log_likelihood(wide, y, noise_variance) - 0.5 * y.shape[1] * missed / noise_variance
 
 
 def _precision(wide: Float[Array, "M N"], noise_variance: Scalar) -> Float[Array, "M M"]:
+    """B."""
     return jnp.eye(wide.shape[0], dtype=wide.dtype) + matmul(wide, wide.T) / noise_variance
-
-
-def _log_likelihood(wide: Float[Array, "M N"], y: Float[Array, "N P"], noise_variance: Scalar) -> Scalar:
-    """By Woodbury's and Weinstein & Aronszajn's identities [STRIDE, section 3.1].
-
-    The Cholesky factor of [B Aᵀy/γ²; yᵀA/γ² yᵀy/γ²] has the root of B first, and last that of yᵀ(AAᵀ + γ²I)⁻¹y.
-    """
-    (M, N), P = wide.shape, y.shape[1]
-    side = matmul(wide, y) / noise_variance
-    both = jnp.block([[_precision(wide, noise_variance), side], [side.T, matmul(y.T, y) / noise_variance]])
-    root = safe_cholesky(both, jitter=0.0).factor
-    log_determinant = 2.0 * jnp.sum(jnp.log(jnp.diagonal(root)[:M])) + N * jnp.log(noise_variance)
-    return -0.5 * (P * (N * LOG_2PI + log_determinant) + jnp.sum(root[M:, M:] ** 2))

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from ..likelihoods import AbstractLikelihood
 from ..linalg import matmul, safe_cholesky, safe_inverse_cholesky, solve_lower
 from ..typing import Array, Float, Int, Scalar
-from ._bound import LOG_2PI, factorise, sparse_log_likelihood
+from ._bound import LOG_2PI, factorise, sparse_log_likelihood, whitened_cross
 from ._covariance import AbstractCovariance
 from ._hidden import Variables
 
@@ -62,7 +62,8 @@ class SparseTop(AbstractTop):
         return self, whitened
 
     def log_likelihood(self, covariance, features, y, noise):
-        return sparse_log_likelihood(covariance, features, self.inducing, y, noise)
+        wide = whitened_cross(covariance, features, self.inducing)[1]
+        return sparse_log_likelihood(wide, y, noise)
 
     def condition(self, covariance, features, y, noise):
         """μ = γ⁻² k_m Σ⁻¹ K_mn y, k − k_m K_mm⁻¹ k_m + k_m Σ⁻¹ k_m, Σ = K_mm + K_mn K_nm/γ² [STRIDE, section 2.3]."""
