@@ -124,6 +124,15 @@ class Problem(eqx.Module):
         return -(terms.total + log_prior(target)), terms
 
 
+STEPS_PER_CALL = {"cpu": 25}
+STEPS_PER_CALL_ON_ACCELERATORS = 100
+
+
+def suitable_steps_per_call() -> int:
+    """Steps between two looks of the host: on an accelerator a look takes as long as some of them."""
+    return STEPS_PER_CALL.get(jax.default_backend(), STEPS_PER_CALL_ON_ACCELERATORS)
+
+
 class AbstractEngine(eqx.Module):
     """Takes steps. `State` holds what the next step needs and nothing else; it is a pytree of arrays."""
 

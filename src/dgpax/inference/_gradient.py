@@ -12,7 +12,7 @@ import optax
 
 from ..errors import InputError
 from ..typing import Array, Float, PyTree
-from ._base import AbstractEngine, Info, norm
+from ._base import AbstractEngine, Info, norm, suitable_steps_per_call
 
 
 class GradientState(NamedTuple):
@@ -29,7 +29,7 @@ class Gradient(AbstractEngine):
     optimiser: optax.GradientTransformation = eqx.field(static=True, default_factory=lambda: optax.adam(0.01))
     batch_size: int | None = eqx.field(static=True, default=None)
     max_steps: int = eqx.field(static=True, default=2000)
-    steps_per_call: int = eqx.field(static=True, default=25)
+    steps_per_call: int = eqx.field(static=True, default_factory=suitable_steps_per_call)
 
     def __check_init__(self):
         if self.batch_size is not None and self.batch_size < 1:

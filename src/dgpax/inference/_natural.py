@@ -14,7 +14,7 @@ from ..errors import InputError, InputTypeError
 from ..parameters import partition
 from ..posteriors import AbstractNatural
 from ..typing import Array, Float, PyTree
-from ._base import AbstractEngine, Info, norm
+from ._base import AbstractEngine, Info, norm, suitable_steps_per_call
 
 
 class NaturalState(NamedTuple):
@@ -37,7 +37,7 @@ class NaturalGradient(AbstractEngine):
     optimiser: optax.GradientTransformation = eqx.field(static=True, default_factory=lambda: optax.adam(0.03))
     batch_size: int | None = eqx.field(static=True, default=None)
     max_steps: int = eqx.field(static=True, default=2000)
-    steps_per_call: int = eqx.field(static=True, default=25)
+    steps_per_call: int = eqx.field(static=True, default_factory=suitable_steps_per_call)
 
     def __check_init__(self):
         if not 0 < self.natural_rate <= 1:

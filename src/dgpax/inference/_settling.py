@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from ..data import Dataset
 from ..errors import InputError
 from ..typing import Array, Float, Int
-from ._base import AbstractEngine, Problem
+from ._base import AbstractEngine, Problem, suitable_steps_per_call
 from ._gradient import Gradient
 from ._natural import NaturalGradient
 
@@ -39,7 +39,7 @@ class Settling(AbstractEngine):
     patience: int = eqx.field(static=True, default=100)
     settle_steps: int = eqx.field(static=True, default=200)
     max_steps: int = eqx.field(static=True, default=2000)
-    steps_per_call: int = eqx.field(static=True, default=25)
+    steps_per_call: int = eqx.field(static=True, default_factory=suitable_steps_per_call)
 
     def __check_init__(self):
         if self.patience < 1 or self.settle_steps < 1:
