@@ -3,6 +3,7 @@
 from ._block_pattern import BlockPattern as BlockPattern
 from ._cholesky import Cholesky as Cholesky
 from ._cholesky import default_jitter as default_jitter
+from ._cholesky import factorised_one_by_one as factorised_one_by_one
 from ._cholesky import half_tril as half_tril
 from ._cholesky import safe_cholesky as safe_cholesky
 from ._cholesky import safe_inverse_cholesky as safe_inverse_cholesky
@@ -29,4 +30,5 @@ from ._roots import KroneckerRoot as KroneckerRoot
 from ._roots import LowRankRoot as LowRankRoot
 from ._roots import TriangularRoot as TriangularRoot
 from ._together import roots_together as roots_together
+from ._triangular import lower_product as lower_product
 from ._triangular import row_norms as row_norms

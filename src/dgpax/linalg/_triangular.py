@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import jax
 import jax.numpy as jnp
 
@@ -10,6 +12,7 @@ from ._precision import matmul
 
 CPU_BLOCKS = 4
 """Block columns on a CPU. A GPU does the whole product in less time than it takes to start four."""
+MOST_BLOCK_ROWS, LEAST_ROWS_IN_A_BLOCK = 8, 25
 
 
 def row_norms(A: Float[Array, "*b N M"], roots: Float[Array, "P M M"]) -> Float[Array, "*b N P"]:
@@ -30,6 +33,18 @@ def row_norms(A: Float[Array, "*b N M"], roots: Float[Array, "P M M"]) -> Float[
         total = total + jnp.sum(product.reshape(rows.shape[0], -1, num_roots) ** 2, axis=-2)
     total = computed_once(total) if on_cpu else total
     return total.reshape(*A.shape[:-1], num_roots)
+
+
+def lower_product(root: Float[Array, "N N"], x: Float[Array, "N K"]) -> Float[Array, "N K"]:
+    """L x for a lower-triangular L; on a CPU in block rows that leave out the zeros behind them.
+
+    With eight of them 9/16 of the multiplications remain.
+    """
+    N = root.shape[0]
+    on_cpu = jax.default_backend() == "cpu"
+    num_blocks = max(1, min(MOST_BLOCK_ROWS, N // LEAST_ROWS_IN_A_BLOCK)) if on_cpu else 1
+    edges = [N * part // num_blocks for part in range(num_blocks + 1)]
+    return jnp.concatenate([matmul(root[i:j, :j], x[:j]) for i, j in pairwise(edges)])
 
 
 def computed_once(x: Float[Array, "*b P"]) -> Float[Array, "*b P"]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from ..linalg import matmul, safe_cholesky, safe_inverse_cholesky, solve_lower
+from ..linalg import lower_product, matmul, safe_cholesky, safe_inverse_cholesky, solve_lower
 from ..typing import Array, Float, Int, Scalar
 from ._covariance import AbstractCovariance
 
@@ -42,7 +42,7 @@ def whitened_cross(covariance: AbstractCovariance, features: Float[Array, "N E"]
     """L⁻¹ and Aᵀ = L⁻¹K_mn: the sparse GP before it has seen y."""
     inducing = features[rows]
     inverse_root = safe_inverse_cholesky(covariance(inducing, inducing)).inverse
-    return inverse_root, matmul(inverse_root, covariance(inducing, features))
+    return inverse_root, lower_product(inverse_root, covariance(inducing, features))
 
 
 def sparse_log_likelihood(wide: Float[Array, "M N"], y: Float[Array, "N P"], noise_variance: Scalar) -> Scalar:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -19,17 +18,18 @@ from ..kernels import AbstractKernel
 from ..likelihoods import AbstractLikelihood, GaussianNoise
 from ..linalg import safe_cholesky, solve_lower
 from ..prediction import predict_latent
-from ..typing import Array, Float, RandomKey
+from ..typing import Array, Float
 from ._architectures import AbstractArchitecture
 from ._covariance import Stationary
 from ._cross_approximation import CrossApproximation
+from ._expectation import Workers, sample
 from ._hidden import AbstractHiddenMethod, Standard
 from ._initial import Initial, check_initial, initial_gp, initial_variational_gp
 from ._maximisation import Maximisation, maximise, restart
 from ._predict import StrideFit
 from ._problem import Posterior, start_posterior
 from ._run import Run, conclude
-from ._samplers import PCN, AbstractSampler, run_chains
+from ._samplers import PCN, AbstractSampler
 from ._settings import Schedule
 from ._top import AbstractTop, ExactTop, SampledTop, SparseTop
 
@@ -147,14 +147,15 @@ def _iterate(
         noise_known=initial.noise_known,
         at_once=at_once,
     )
-    with suitable_blas_threads(run.posterior.hidden.num_sites()), progress_bar(total, progress) as show:
+    threads = suitable_blas_threads(run.posterior.hidden.num_sites())
+    with threads, Workers() as workers, progress_bar(total, progress) as show:
         try:
             while run.done < schedule.num_iterations:
                 key_chains, key_rows = jr.split(jr.fold_in(jr.key(seed), run.done))
-                adapting = jnp.asarray(run.done < schedule.warm_up_iterations)
-                chains, info = _expectation(
-                    run.posterior, run.chains, key_chains, sampler, adapting, schedule.num_steps, at_once
-                )
+                chains, info = sample(
+                    run.posterior, run.chains, key_chains, sampler, adapting=run.done < schedule.warm_up_iterations,
+                    num_steps=schedule.num_steps, at_once=at_once, workers=workers,
+                )  # fmt: skip
                 improved = jax.block_until_ready(maximise(run.posterior, chains, settings, key_rows))
                 run.posterior, run.chains = improved.posterior, improved.chains
                 run.bound.append(float(improved.bound))
@@ -165,13 +166,3 @@ def _iterate(
         except KeyboardInterrupt:
             run.interrupted = True
     run.seconds += time.perf_counter() - started
-
-
-@eqx.filter_jit
-def _expectation(posterior, chains, key: RandomKey, sampler, adapting, num_steps: int, at_once: int):
-    """Section 3.1."""
-
-    def log_likelihood(position):
-        return posterior.each(posterior.log_likelihood, position, at_once)
-
-    return run_chains(sampler, chains, log_likelihood, key, num_steps=num_steps, adapting=adapting)

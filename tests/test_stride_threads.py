@@ -1,0 +1,132 @@
+"""Groups of chains side by side: no batch of LAPACK calls in their programs, and the same draws in any threads."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from jax.extend import core
+from numpy.testing import assert_allclose, assert_array_equal
+
+import dgpax
+from dgpax.kernels import RBF
+from dgpax.likelihoods import StudentT
+from dgpax.linalg import factorised_one_by_one, lower_product, safe_cholesky, safe_inverse_cholesky, solve_lower
+from dgpax.stride import (
+    Composition,
+    Convolution,
+    CrossApproximation,
+    FullySparse,
+    Injective,
+    Residual,
+    Schedule,
+    Standard,
+    fit_stride,
+)
+from dgpax.stride import _expectation as expectation
+from dgpax.stride._problem import start_posterior
+from dgpax.stride._samplers import PCN, Chains
+from dgpax.stride._top import ExactTop, SampledTop, SparseTop
+
+S, N, M = 4, 24, 6
+LAPACK = ("cholesky", "triangular_solve", "custom_linear_solve", "eigh", "qr", "lu", "svd")
+ROWS = jnp.arange(M)
+TOPS = {"sparse": SparseTop(ROWS), "exact": ExactTop(), "sampled": SampledTop(ROWS, StudentT())}
+HIDDEN = {"standard": Standard(), "cross": CrossApproximation(5), "sparse": FullySparse()}
+NEVER = ("sparse", "exact")
+"""Sparse hidden layers stand at inducing points."""
+ARCHITECTURES = {
+    "composition": Composition(2),
+    "convolution": Convolution(2),
+    "residual": Residual(2),
+    "injective": Injective(2),
+}
+
+
+def equations(jaxpr):
+    """Of a program and all programs in it."""
+    for equation in jaxpr.eqns:
+        yield equation
+        for value in jax.tree.leaves(list(equation.params.values()), is_leaf=lambda v: hasattr(v, "eqns")):
+            inner = value.jaxpr if isinstance(value, core.ClosedJaxpr) else value
+            if isinstance(inner, core.Jaxpr):
+                yield from equations(inner)
+
+
+def largest_batch(function, *arguments) -> int:
+    """The most axes of an array that LAPACK is given; 0 if it isn't called."""
+    found = equations(jax.make_jaxpr(function)(*arguments).jaxpr)
+    axes = [v.aval.ndim for equation in found if equation.primitive.name in LAPACK for v in equation.invars]
+    return max(axes, default=0)
+
+
+def posterior_of(architecture, hidden, top):
+    x = jnp.linspace(-1, 1, N)[:, None]
+    return start_posterior(architecture, hidden, top, dgpax.dataset(x, jnp.sin(3 * x)), RBF(0.5, 1.0), jnp.asarray(0.1))
+
+
+@pytest.mark.parametrize(("hidden", "top"), [pair for pair in itertools.product(HIDDEN, TOPS) if pair != NEVER])
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_no_program_of_chains_has_a_batch_of_lapack_calls(architecture, hidden, top):
+    """Two programs that had one would wait for each other forever; `jax.vmap` alone makes one."""
+    posterior, whitened = posterior_of(ARCHITECTURES[architecture], HIDDEN[hidden], TOPS[top])
+    if top == "sampled":
+        whitened = (*whitened, jnp.zeros((M, 1)))
+    position = tuple(jnp.broadcast_to(xi, (S, *xi.shape)) for xi in whitened)
+
+    def steps(position):
+        chains = Chains(position, jnp.zeros(S), jnp.asarray(0.1))
+        return expectation._steps(posterior, chains, jr.key(0), PCN(), jnp.asarray(True), 2)
+
+    assert largest_batch(steps, position) == 2
+    assert largest_batch(jax.vmap(posterior.log_likelihood), position) == 3
+
+
+@pytest.mark.parametrize("function", [safe_cholesky, safe_inverse_cholesky, lambda K: solve_lower(K, K[:, :2])])
+def test_one_by_one_is_what_the_batch_is(function):
+    A = np.random.default_rng(0).normal(size=(3, 5, 5))
+    K = jnp.asarray(A @ np.swapaxes(A, 1, 2) + np.eye(5))
+    with factorised_one_by_one():
+        alone = jax.vmap(function)(K)
+    jax.tree.map(lambda a, b: assert_allclose(a, b, rtol=1e-12), alone, jax.vmap(function)(K))
+
+
+@pytest.mark.parametrize("size", [3, 60, 250])
+def test_products_with_lower_triangles(size):
+    rng = np.random.default_rng(0)
+    root, x = np.tril(rng.normal(size=(size, size))), rng.normal(size=(size, 4))
+    assert_allclose(lower_product(jnp.asarray(root), jnp.asarray(x)), root @ x, rtol=1e-11, atol=1e-11)
+
+
+def test_the_number_of_threads_changes_nothing(monkeypatch):
+    x = np.linspace(0, 1, N)[:, None]
+    data = dgpax.dataset(x, np.sin(6 * x))
+    schedule = Schedule(num_iterations=2, num_steps=5, num_exchanges=1, num_candidates=5, particles_at_once=2)
+
+    def fit(num_cores, schedule=schedule):
+        monkeypatch.setattr(expectation, "_num_cores", lambda: num_cores)
+        return fit_stride(
+            data, Composition(), M, num_particles=6, schedule=schedule, kernel=RBF(0.3, 1.0), noise_variance=0.01
+        )
+
+    alone, together = fit(1), fit(3)
+    jax.tree.map(assert_array_equal, together.chains.position, alone.chains.position)
+    assert float(together.report.proposal_scale) == float(alone.report.proposal_scale)
+    assert alone.report.acceptance_rate.shape == (2,)
+    one_group = fit(1, replace(schedule, particles_at_once=6))
+    assert not np.array_equal(one_group.chains.position[0], alone.chains.position[0])
+
+
+def test_an_error_in_a_group_reaches_the_caller():
+    def fail(item):
+        if item == 2:
+            raise ValueError("group 2")
+        return item
+
+    with expectation.Workers() as workers, pytest.raises(ValueError, match="group 2"):
+        workers.map(fail, range(4))
