@@ -44,7 +44,7 @@ def build(given) -> dgpax.DeepGP:
     width = locations.shape[1]
     kernel = RBF(jnp.full(width, float(given["lengthscale"])), float(given["variance"]))
     inner = dgpax.GPLayer(kernel, width, Identity(), Points(locations))
-    last = dgpax.GPLayer(kernel, 1, Zero(), Points(locations))
+    last = dgpax.GPLayer(kernel, given["y"].shape[1], Zero(), Points(locations))
     return dgpax.DeepGP([inner] * (num_layers - 1) + [last], GaussianNoise(float(given["noise_variance"])))
 
 
