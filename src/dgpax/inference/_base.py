@@ -128,6 +128,11 @@ STEPS_PER_CALL = {"cpu": 25}
 STEPS_PER_CALL_ON_ACCELERATORS = 100
 
 
+def keep_where(condition: Bool[Array, ""], yes: PyTree, no: PyTree) -> PyTree:
+    """The first tree if the condition holds, else the second."""
+    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
+
+
 def suitable_steps_per_call() -> int:
     """Steps between two looks of the host: on an accelerator a look takes as long as some of them."""
     return STEPS_PER_CALL.get(jax.default_backend(), STEPS_PER_CALL_ON_ACCELERATORS)

@@ -15,7 +15,7 @@ from jax import lax
 from threadpoolctl import threadpool_limits
 
 from ..typing import PyTree, RandomKey
-from ._base import AbstractEngine, Problem
+from ._base import AbstractEngine, Problem, keep_where
 from ._checkpoint import Checkpoints, Position
 from ._stopping import AbstractStopping
 
@@ -152,10 +152,6 @@ def take_steps(engine: AbstractEngine, problem: Problem, state, key: RandomKey, 
 
 
 _compiled_steps = eqx.filter_jit(take_steps)
-
-
-def keep_where(condition, yes: PyTree, no: PyTree) -> PyTree:
-    return jax.tree.map(lambda a, b: jnp.where(condition, a, b), yes, no)
 
 
 def _all_finite(tree: PyTree):

@@ -16,9 +16,9 @@ from ..data import Dataset
 from ..errors import DgpaxWarning, InputError
 from ..model import DeepGP
 from ..typing import Array, Bool, PyTree
-from ._base import AbstractEngine, AbstractMethod, Problem
+from ._base import AbstractEngine, AbstractMethod, Problem, keep_where
 from ._fit import Fit, Task, complaint, conclude, stages
-from ._loop import Limits, Progress, Run, keep_where, suitable_blas_threads, take_steps
+from ._loop import Limits, Progress, Run, suitable_blas_threads, take_steps
 from ._methods import as_method
 from ._progress import progress_bar
 from ._stopping import AbstractStopping, NeverStop

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from ..data import Dataset
 from ..errors import InputError
 from ..typing import Array, Float, Int
-from ._base import AbstractEngine, Problem, suitable_steps_per_call
+from ._base import AbstractEngine, Problem, keep_where, suitable_steps_per_call
+from ._collapse import Refuge, collapsed, refuge, updated
 from ._gradient import Gradient
 from ._natural import NaturalGradient
 
@@ -20,6 +21,7 @@ class SettlingState(NamedTuple):
     `settled` counts the smaller steps."""
 
     inner: Any
+    kept: Refuge
     average: Float[Array, ""]
     best: Float[Array, ""]
     waited: Int[Array, ""]
@@ -32,6 +34,9 @@ class Settling(AbstractEngine):
     Flat means that its running mean hasn't gained `tolerance` nats per row, and one nat in all, for `patience` steps.
     With a constant rate a stochastic objective never comes to rest: the falling one takes the noise out of the trained
     values. It then counts as converged. Of `max_steps`, the last ones settle in any case.
+
+    A collapse is undone: where the objective falls by more than a nat per row, as it may in deep models on minibatches,
+    a state from before comes back, and steps are half as long for a while.
     """
 
     engine: NaturalGradient | Gradient = eqx.field(default_factory=NaturalGradient)
@@ -49,7 +54,8 @@ class Settling(AbstractEngine):
 
     def init(self, problem, key):
         nothing, none = jnp.full((), -jnp.inf, jnp.result_type(float)), jnp.zeros((), int)
-        return SettlingState(self.engine.init(problem, key), nothing, nothing, none, none)
+        inner = self.engine.init(problem, key)
+        return SettlingState(inner, refuge(inner), nothing, nothing, none, none)
 
     def step(self, problem, state, key, step):
         settling = (state.settled > 0) | (state.waited >= self.patience)
@@ -59,6 +65,9 @@ class Settling(AbstractEngine):
         caution = state.inner.caution
         inner, info = self.engine.step(problem, state.inner._replace(caution=caution * rate), key, step)
         inner = inner._replace(caution=jnp.minimum(1.0, 1.01 * caution))
+        bad = collapsed(state.kept, info.objective, _num_rows(problem))
+        back = state.kept.state._replace(caution=0.5 * caution)
+        kept = keep_where(bad, state.kept, updated(state.kept, state.inner, info.objective, step))
         started = jnp.isfinite(state.average)
         average = jnp.where(
             started, state.average + (info.objective - state.average) * 2 / self.patience, info.objective
@@ -66,7 +75,8 @@ class Settling(AbstractEngine):
         gained = average > state.best + jnp.maximum(self.tolerance * _num_rows(problem), 1.0)
         settled = state.settled + settling
         moved = SettlingState(
-            inner,
+            keep_where(bad, back, inner),
+            kept,
             average.astype(state.average.dtype),
             jnp.where(gained, average, state.best).astype(state.best.dtype),
             jnp.where(gained, 0, state.waited + 1),

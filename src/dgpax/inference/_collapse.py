@@ -1,0 +1,43 @@
+"""A step that ruins a fit is undone."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from ..typing import Array, Bool, Float, Int
+from ._base import keep_where
+
+NATS_PER_ROW, SPREADS = 1.0, 5.0
+"""An objective has collapsed if it is so far below its running mean, in both units together."""
+WINDOW, KEEP_EVERY = 20, 50
+
+
+class Refuge(NamedTuple):
+    """A state that was good at most some steps ago, and what objectives were of late: mean and mean deviation."""
+
+    state: Any
+    level: Float[Array, ""]
+    spread: Float[Array, ""]
+
+
+def refuge(state: Any) -> Refuge:
+    """Before the first step."""
+    number = jnp.result_type(float)
+    return Refuge(state, jnp.full((), -jnp.inf, number), jnp.zeros((), number))
+
+
+def collapsed(kept: Refuge, objective: Float[Array, ""], num_rows: Float[Array, ""]) -> Bool[Array, ""]:
+    """Whether the objective of a state says that something went wrong on the way to it."""
+    return objective < kept.level - NATS_PER_ROW * num_rows - SPREADS * kept.spread
+
+
+def updated(kept: Refuge, state: Any, objective: Float[Array, ""], step: Int[Array, ""]) -> Refuge:
+    """After the objective of a state that hasn't collapsed."""
+    first = ~jnp.isfinite(kept.level)
+    change = jnp.where(first, 0.0, objective - kept.level)
+    level = jnp.where(first, objective, kept.level + change / WINDOW).astype(kept.level.dtype)
+    spread = (kept.spread + (jnp.abs(change) - kept.spread) / WINDOW).astype(kept.spread.dtype)
+    keep = (step % KEEP_EVERY == 0) & (change >= 0)
+    return Refuge(keep_where(keep, state, kept.state), level, spread)

@@ -1,0 +1,58 @@
+"""Steps that ruin a fit are undone."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+import dgpax
+from dgpax.inference import Gradient, Settling
+from dgpax.inference._collapse import KEEP_EVERY, collapsed, refuge, updated
+
+STEPS, JUMP = 400, 220
+ROWS = jnp.asarray(100.0)
+
+
+class Jumping(Gradient):
+    """One step goes far astray."""
+
+    def step(self, problem, state, key, step):
+        moved, info = super().step(problem, state, key, step)
+        astray = jax.tree.map(lambda leaf: leaf + jnp.where(step == JUMP, 3.0, 0.0), moved.trainable)
+        return moved._replace(trainable=astray), info
+
+
+def fitted(engine):
+    x = np.linspace(-1, 1, 60)[:, None]
+    data = dgpax.dataset(x, np.sin(5 * x))
+    settling = Settling(engine=engine, max_steps=STEPS, patience=STEPS, settle_steps=20)
+    return dgpax.fit(dgpax.dsvi(data, 1, 10), data, "variational", engine=settling, progress=False)
+
+
+def test_a_jump_is_undone():
+    smooth, jumped = (fitted(kind(optimiser=optax.adam(0.02))).report.history for kind in (Gradient, Jumping))
+    fall = smooth[JUMP] - jumped[JUMP + 1]
+    assert fall > 10 * 60
+    assert jumped[JUMP + 2] > smooth[JUMP] - 0.1 * fall
+    assert jumped[-1] > smooth[-1] - 30
+
+
+def test_what_counts_as_a_collapse():
+    kept = refuge(jnp.asarray(0.0))
+    assert not bool(collapsed(kept, jnp.asarray(-1e9), ROWS))
+    for step in range(200):
+        kept = updated(kept, jnp.asarray(float(step)), jnp.asarray(1000.0 + step % 2), jnp.asarray(step))
+    assert not bool(collapsed(kept, jnp.asarray(910.0), ROWS))
+    assert bool(collapsed(kept, jnp.asarray(890.0), ROWS))
+    noisy = kept._replace(spread=jnp.asarray(50.0))
+    assert not bool(collapsed(noisy, jnp.asarray(890.0), ROWS))
+
+
+def test_only_states_above_the_running_mean_are_kept():
+    kept = refuge(jnp.asarray(-1.0))
+    for step in range(2 * KEEP_EVERY + 1):
+        objective = 5.0 if step == 2 * KEEP_EVERY else 10.0
+        kept = updated(kept, jnp.asarray(float(step)), jnp.asarray(objective), jnp.asarray(step))
+    assert float(kept.state) == KEEP_EVERY
