@@ -11,7 +11,7 @@ import dgpax
 from dgpax.inference import Gradient, Settling
 from dgpax.inference._collapse import KEEP_EVERY, collapsed, refuge, updated
 
-STEPS, JUMP = 400, 220
+STEPS, JUMP = 250, 130
 ROWS = jnp.asarray(100.0)
 
 
