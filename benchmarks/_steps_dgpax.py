@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import jax
@@ -48,7 +49,7 @@ def build(given) -> dgpax.DeepGP:
     return dgpax.DeepGP([inner] * (num_layers - 1) + [last], GaussianNoise(float(given["noise_variance"])))
 
 
-def train(given, model: dgpax.DeepGP, datasets: list[dgpax.Dataset], engine: Gradient, clock: Clock) -> dgpax.Fit:
+def train(model: dgpax.DeepGP, datasets: list[dgpax.Dataset], engine: Gradient, clock: Clock) -> dgpax.Fit:
     """The fit, or the first of many that are trained together."""
     if len(datasets) == 1:
         return dgpax.fit(model, datasets[0], "variational", engine=engine, stopping=clock, progress=False)
@@ -69,12 +70,11 @@ def main(problem: Path, answer: Path) -> None:
     parts = zip(*(np.split(given[name], int(given["num_models"])) for name in ("x", "y")), strict=True)
     datasets, clock = [dgpax.dataset(x, y) for x, y in parts], Clock()
     num_runs, steps = int(given["num_runs"]), int(given["steps"])
-    steps_per_call = steps if jax.default_backend() == "cpu" else Gradient().steps_per_call
-    optimiser, max_steps = optax.adam(float(given["rate"])), num_runs * steps_per_call
-    engine = Gradient(optimiser=optimiser, max_steps=max_steps, steps_per_call=steps_per_call)
-    report = train(given, build(given), datasets, engine, clock).report
+    engine = Gradient(optimiser=optax.adam(float(given["rate"])))
+    engine = replace(engine, max_steps=num_runs * engine.steps_per_call)
+    report = train(build(given), datasets, engine, clock).report
     result = {
-        "milliseconds": (1e3 * np.diff(clock.readings[1:]) / steps_per_call).tolist(),
+        "milliseconds": (1e3 * np.diff(clock.readings[1:]) / engine.steps_per_call).tolist(),
         "elbo_start": report.history[0] / report.num_rows,
         "elbo_end": report.history[num_runs * steps - 1] / report.num_rows,
         "device": jax.default_backend(),

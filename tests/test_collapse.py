@@ -24,10 +24,10 @@ class Jumping(Gradient):
         return moved._replace(trainable=astray), info
 
 
-def fitted(engine):
+def fitted(engine, patience=STEPS):
     x = np.linspace(-1, 1, 60)[:, None]
     data = dgpax.dataset(x, np.sin(5 * x))
-    settling = Settling(engine=engine, max_steps=STEPS, patience=STEPS, settle_steps=20)
+    settling = Settling(engine=engine, max_steps=STEPS, patience=patience, settle_steps=20)
     return dgpax.fit(dgpax.dsvi(data, 1, 10), data, "variational", engine=settling, progress=False)
 
 
@@ -37,6 +37,13 @@ def test_a_jump_is_undone():
     assert fall > 10 * 60
     assert jumped[JUMP + 2] > smooth[JUMP] - 0.1 * fall
     assert jumped[-1] > smooth[-1] - 30
+
+
+def test_a_jump_does_not_look_like_the_end():
+    """The running mean that says when to settle doesn't hear of it."""
+    smooth, jumped = (fitted(kind(optimiser=optax.adam(0.02)), 30).report for kind in (Gradient, Jumping))
+    assert jumped.history[JUMP + 1] < smooth.history[JUMP] - 600
+    assert jumped.steps == smooth.steps
 
 
 def test_what_counts_as_a_collapse():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import jax
 import jax.numpy as jnp
@@ -132,5 +133,22 @@ def test_an_error_in_a_group_reaches_the_caller():
             raise ValueError("group 2")
         return item
 
-    with expectation.Workers() as workers, pytest.raises(ValueError, match="group 2"):
+    with expectation.Workers(1) as workers, pytest.raises(ValueError, match="group 2"):
         workers.map(fail, range(4))
+
+
+def test_groups_that_need_much_memory_run_one_after_the_other(monkeypatch):
+    monkeypatch.setattr(expectation, "_num_cores", lambda: 4)
+    running, most = [], []
+
+    def call(item):
+        running.append(item)
+        time.sleep(0.05)
+        most.append(len(running))
+        running.remove(item)
+
+    for entries, expected in ((1, 4), (expectation.ENTRIES_SIDE_BY_SIDE // 2, 2), (10**12, 1)):
+        most.clear()
+        with expectation.Workers(entries) as workers:
+            workers.map(call, range(9))
+        assert max(most) == expected

@@ -65,14 +65,14 @@ class Settling(AbstractEngine):
         caution = state.inner.caution
         inner, info = self.engine.step(problem, state.inner._replace(caution=caution * rate), key, step)
         inner = inner._replace(caution=jnp.minimum(1.0, 1.01 * caution))
-        bad = collapsed(state.kept, info.objective, _num_rows(problem))
+        num_rows = _num_rows(problem)
+        bad = collapsed(state.kept, info.objective, num_rows)
         back = state.kept.state._replace(caution=0.5 * caution)
         kept = keep_where(bad, state.kept, updated(state.kept, state.inner, info.objective, step))
+        heard = jnp.where(bad, state.average, info.objective)
         started = jnp.isfinite(state.average)
-        average = jnp.where(
-            started, state.average + (info.objective - state.average) * 2 / self.patience, info.objective
-        )
-        gained = average > state.best + jnp.maximum(self.tolerance * _num_rows(problem), 1.0)
+        average = jnp.where(started, state.average + (heard - state.average) * 2 / self.patience, heard)
+        gained = average > state.best + jnp.maximum(self.tolerance * num_rows, 1.0)
         settled = state.settled + settling
         moved = SettlingState(
             keep_where(bad, back, inner),

@@ -73,5 +73,5 @@ def collapsed_bound(
 
 
 def _precision(wide: Float[Array, "M N"], noise_variance: Scalar) -> Float[Array, "M M"]:
-    """B."""
+    """B = I + AᵀA/γ², of wide = Aᵀ."""
     return jnp.eye(wide.shape[0], dtype=wide.dtype) + matmul(wide, wide.T) / noise_variance

@@ -16,12 +16,19 @@ from ..typing import RandomKey
 from ._problem import Posterior
 from ._samplers import AbstractSampler, Chains, StepInfo, run_chains
 
+ENTRIES_SIDE_BY_SIDE = 25_000_000
+"""Covariances of all groups that run at the same time: 200 MB in float64."""
+
 
 class Workers:
-    """Threads for calls of one compiled function: as many as there are cores, one if an accelerator does the work."""
+    """Threads for calls of one compiled function: as many as there are cores, one if an accelerator does the work.
 
-    def __init__(self):
-        num_threads = _num_cores() if jax.default_backend() == "cpu" else 1
+    Calls that take much memory, by the numbers in their covariances, get fewer of them.
+    """
+
+    def __init__(self, num_entries: int):
+        num_cores = _num_cores() if jax.default_backend() == "cpu" else 1
+        num_threads = min(num_cores, max(1, ENTRIES_SIDE_BY_SIDE // num_entries))
         self._pool = ThreadPoolExecutor(num_threads, thread_name_prefix="dgpax")
         self._compiled = False
 

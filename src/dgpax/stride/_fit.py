@@ -148,7 +148,7 @@ def _iterate(
         at_once=at_once,
     )
     threads = suitable_blas_threads(run.posterior.hidden.num_sites())
-    with threads, Workers() as workers, progress_bar(total, progress) as show:
+    with threads, Workers(at_once * run.posterior.num_entries) as workers, progress_bar(total, progress) as show:
         try:
             while run.done < schedule.num_iterations:
                 key_chains, key_rows = jr.split(jr.fold_in(jr.key(seed), run.done))

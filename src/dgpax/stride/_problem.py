@@ -30,6 +30,12 @@ class Posterior(eqx.Module):
     noise_variance: Scalar
     """Of Gaussian noise; other likelihoods don't ask for it."""
 
+    @property
+    def num_entries(self) -> int:
+        """Of the covariance K_nm, or K_nn without inducing points, of one particle."""
+        num_rows, inducing = self.y.shape[0], self.top.inducing
+        return num_rows * (num_rows if inducing is None else inducing.shape[0])
+
     def features(self, whitened: Variables) -> Float[Array, "N E"]:
         """Features of the top layer at the rows, for one particle."""
         below = self.top.split(whitened)[1]
@@ -74,10 +80,10 @@ def start_posterior(
     return Posterior(prior, hidden, top, data.y, noise_variance), hidden.whiten(prior, values)
 
 
-def suitable_particles_at_once(num_particles: int, num_rows: int, num_columns: int) -> int:
+def suitable_particles_at_once(num_particles: int, num_entries: int) -> int:
     """As many particles as have covariances that fit into the cache, or an accelerator, together; at least 1."""
     entries = ENTRIES_AT_ONCE.get(jax.default_backend(), ENTRIES_ON_ACCELERATORS)
-    return min(num_particles, max(1, entries // (num_rows * num_columns)))
+    return min(num_particles, max(1, entries // num_entries))
 
 
 def largest_divisor(number: int, limit: int) -> int:

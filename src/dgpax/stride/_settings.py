@@ -13,7 +13,8 @@ class Schedule:
     """Iterations of expectation (steps of every chain) and maximisation (exchanges of inducing points).
 
     The proposal scale is adapted during the first `warm_up` of the iterations, None means the first half, and frozen
-    then. `particles_at_once` bounds the memory, O(N·M) a particle; None means as many as fit into a cache.
+    then. `particles_at_once` bounds the memory, O(N·M) a particle; None means as many as fit into a cache. Several such
+    groups run side by side only where all of them together need little, 200 MB for the covariances.
     `num_updates` are steps of Adam, in every maximisation, on the kernel of the top layer and on the noise; the paper
     has none, and keeps those of the sparse GP.
     """
@@ -45,7 +46,5 @@ class Schedule:
 
     def at_once(self, posterior: Posterior, num_particles: int) -> int:
         """Particles that are worked on together: a divisor of their number."""
-        num_rows, inducing = posterior.y.shape[0], posterior.top.inducing
-        num_columns = num_rows if inducing is None else inducing.shape[0]
-        suitable = suitable_particles_at_once(num_particles, num_rows, num_columns)
+        suitable = suitable_particles_at_once(num_particles, posterior.num_entries)
         return largest_divisor(num_particles, self.particles_at_once or suitable)
