@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ._record import RESULTS, ROOT, SCHEMA
-from ._tables import markdown
+from ._tables import Table, markdown
 
 PAGE = ROOT / "docs" / "results.md"
 INTRODUCTION = """\
@@ -44,16 +44,26 @@ def render(folder: Path = RESULTS) -> str:
 
 
 def section(name: str, files: dict[Path, dict[str, Any]]) -> str:
-    """A benchmark's title and introduction, and its tables, each with the line that says where it comes from."""
+    """A benchmark's title and introduction, and its tables, each with the lines that say where it comes from.
+
+    A table of datasets is one for all files, the others, of machines mostly, are one for each.
+    """
     benchmark = importlib.import_module(f"benchmarks.{name}")
     parts = [f"## {benchmark.TITLE}", benchmark.INTRODUCTION]
     for table in benchmark.TABLES:
-        texts = {path: markdown(table, content["records"]) for path, content in files.items()}
-        if any(texts.values()):
-            parts.append(f"### {table.title}")
-        for path, text in texts.items():
-            parts += [] if text is None else [text, origin(path, files[path])]
+        having = [path for path in files if any(record["kind"] == table.kind for record in files[path]["records"])]
+        parts += [f"### {table.title}"] if having else []
+        for paths in [having] if "dataset" in table.names else [[path] for path in having]:
+            parts += _table_of(table, {path: files[path] for path in paths})
     return "\n\n".join(parts) + "\n"
+
+
+def _table_of(table: Table, files: dict[Path, dict[str, Any]]) -> list[str]:
+    """The table, and the origin of each file, numbered where there are several."""
+    text = markdown(table, {str(index): content["records"] for index, content in enumerate(files.values(), start=1)})
+    origins = [origin(path, content) for path, content in files.items()]
+    numbered = [f"{index}. {line}" for index, line in enumerate(origins, start=1)]
+    return [] if text is None else [text, "\n".join(numbered) if len(origins) > 1 else origins[0]]
 
 
 def origin(path: Path, content: dict[str, Any]) -> str:
