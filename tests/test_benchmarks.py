@@ -116,6 +116,19 @@ def test_averages(values, text):
     assert _tables.average(values, ".2f") == text
 
 
+def test_a_table_of_several_files_says_where_each_row_is_from():
+    columns, published = (_tables.Column("score", "score", ".1f"),), ({"dataset": "a", "by": "paper", "score": "3"},)
+    table = _tables.Table("Scores", "fit", ("dataset", "by"), columns, published)
+    one, two = ([{"kind": "fit", "dataset": name, "by": "us", "score": score}] for name, score in (("b", 1), ("a", 2)))
+    text = _tables.markdown(table, {"1": one, "2": two})
+    assert text is not None
+    assert text.splitlines()[2:] == ["| a | us | 2.0 | 2 |", "| a | paper | 3 | – |", "| b | us | 1.0 | 1 |"]
+    assert _tables.markdown(table, {"1": two}) == "\n".join(
+        ["| dataset | by | score |", "| --- | --- | ---: |", "| a | us | 2.0 |", "| a | paper | 3 |"]
+    )
+    assert _tables.markdown(table, {"1": [], "2": []}) is None
+
+
 def test_published_numbers_stand_beside_their_dataset_only(tmp_path):
     write(tmp_path, FIT)
     page = report.render(tmp_path)
@@ -260,7 +273,7 @@ def test_extrapolation_tests_on_one_side_of_the_training_rows():
     x, y = rng.normal(size=(41, 3)), rng.normal(size=(41, 1))
     train, test = star_tables.extrapolation(x, y, seed=3)
     assert (train.num_rows, test.num_rows) == (21, 20)
-    direction = np.random.default_rng(3).normal(size=3) / x.std(axis=0)
+    direction = np.random.RandomState(3).normal(size=3) / x.std(axis=0)
     assert np.min(np.asarray(train.x) @ direction) >= np.max(np.asarray(test.x) @ direction)
 
 
