@@ -20,6 +20,7 @@ from ._precision import einsum as einsum
 from ._precision import matmul as matmul
 from ._quadratic import bilinear_forms as bilinear_forms
 from ._quadratic import quadratic_forms as quadratic_forms
+from ._quadratic import row_norms as row_norms
 from ._quadrature import gauss_hermite as gauss_hermite
 from ._quadrature import gaussian_expectation as gaussian_expectation
 from ._roots import AbstractRoot as AbstractRoot
@@ -31,4 +32,3 @@ from ._roots import LowRankRoot as LowRankRoot
 from ._roots import TriangularRoot as TriangularRoot
 from ._together import roots_together as roots_together
 from ._triangular import lower_product as lower_product
-from ._triangular import row_norms as row_norms

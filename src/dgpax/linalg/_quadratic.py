@@ -9,6 +9,9 @@ from ..typing import Array, Float
 from ._precision import matmul
 from ._triangular import computed_once
 
+CPU_BLOCKS = 4
+"""Block columns of triangular matrices on a CPU."""
+
 
 def bilinear_forms(
     left: Float[Array, "*b N M"], matrices: Float[Array, "P M M"], right: Float[Array, "*c N M"]
@@ -34,6 +37,33 @@ def _quadratic_forms_jvp(primals, tangents):
     along_rows = 2.0 * jnp.sum(products * d_rows[..., None, :], axis=-1)
     along_matrices = jnp.sum(_products(rows, d_matrices) * rows[..., None, :], axis=-1)
     return jnp.sum(products * rows[..., None, :], axis=-1), _once(along_rows + along_matrices)
+
+
+def row_norms(A: Float[Array, "*b N M"], roots: Float[Array, "P M M"]) -> Float[Array, "*b N P"]:
+    """|a_n R_p|² for every row a_n and every lower-triangular R_p.
+
+    Accelerators take the form aᵀ(RRᵀ)a, with two large products there and back in place of three. CPUs leave out the
+    zeros of R, which saves more.
+    """
+    if jax.default_backend() == "cpu":
+        return _row_norms_in_blocks(A, roots)
+    roots = jnp.tril(roots)
+    return jnp.maximum(quadratic_forms(A, matmul(roots, roots.mT)), 0.0)
+
+
+def _row_norms_in_blocks(A: Float[Array, "*b N M"], roots: Float[Array, "P M M"]) -> Float[Array, "*b N P"]:
+    """All R_p stand side by side in one product, whose reverse derivative then sums over p inside a product too. Block
+    columns of R leave out the zeros above them: 62% of the multiplications remain."""
+    num_roots, size = roots.shape[0], roots.shape[-1]
+    width = -(-size // CPU_BLOCKS)
+    rows = A.reshape(-1, size)
+    total = jnp.zeros((rows.shape[0], num_roots), A.dtype)
+    for start in range(0, size, width):
+        block = jnp.tril(roots[:, start:, start : start + width])
+        side_by_side = jnp.transpose(block, (1, 2, 0)).reshape(size - start, -1)
+        product = matmul(rows[:, start:], side_by_side)
+        total = total + jnp.sum(product.reshape(rows.shape[0], -1, num_roots) ** 2, axis=-2)
+    return computed_once(total).reshape(*A.shape[:-1], num_roots)
 
 
 def _products(rows: Float[Array, "*b N M"], matrices: Float[Array, "P M M"]) -> Float[Array, "*b N P M"]:

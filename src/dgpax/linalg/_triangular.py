@@ -10,29 +10,7 @@ import jax.numpy as jnp
 from ..typing import Array, Float
 from ._precision import matmul
 
-CPU_BLOCKS = 4
-"""Block columns on a CPU. A GPU does the whole product in less time than it takes to start four."""
 MOST_BLOCK_ROWS, LEAST_ROWS_IN_A_BLOCK = 8, 25
-
-
-def row_norms(A: Float[Array, "*b N M"], roots: Float[Array, "P M M"]) -> Float[Array, "*b N P"]:
-    """|a_n R_p|² for every row a_n and every lower-triangular R_p.
-
-    All R_p stand side by side in one product, whose reverse derivative then sums over p inside a product too. On a
-    CPU, block columns of R leave out the zeros above them: 62% of the multiplications remain.
-    """
-    num_roots, size = roots.shape[0], roots.shape[-1]
-    on_cpu = jax.default_backend() == "cpu"
-    width = -(-size // CPU_BLOCKS) if on_cpu else size
-    rows = A.reshape(-1, size)
-    total = jnp.zeros((rows.shape[0], num_roots), A.dtype)
-    for start in range(0, size, width):
-        block = jnp.tril(roots[:, start:, start : start + width])
-        side_by_side = jnp.transpose(block, (1, 2, 0)).reshape(size - start, -1)
-        product = matmul(rows[:, start:], side_by_side)
-        total = total + jnp.sum(product.reshape(rows.shape[0], -1, num_roots) ** 2, axis=-2)
-    total = computed_once(total) if on_cpu else total
-    return total.reshape(*A.shape[:-1], num_roots)
 
 
 def lower_product(root: Float[Array, "N N"], x: Float[Array, "N K"]) -> Float[Array, "N K"]:
