@@ -7,6 +7,7 @@ import platform
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from benchmarks import (  # noqa: E402
     bounds,
     dsvi,
     framework,
+    kernels,
     memory,
     people,
     regression,
@@ -286,6 +288,20 @@ def test_posteriors_are_compared_in_pairs():
     (row,) = star_tables.paired(records + fits("mean-field-3", [0.0, 1.0, 2.0]))
     assert row["difference"] == pytest.approx(1.0)
     assert row["p_value"] == pytest.approx(0.0741799, abs=1e-6)
+
+
+def test_kernels_are_shown_by_their_time(capsys):
+    events = [
+        SimpleNamespace(name=name, duration_ns=ns) for name, ns in (("short", 2e4), ("long", 1e6), ("short", 4e4))
+    ]
+    planes = [SimpleNamespace(name="/device:GPU:0", lines=[SimpleNamespace(name="Stream", events=events)])]
+    kernels.show(SimpleNamespace(planes=[*planes, SimpleNamespace(name="/host:CPU", lines=[])]), top=2)
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first == "Stream: 53.0 us, 0 calls"
+    assert [line.split() for line in lines] == [
+        ["50.00", "us", "0.1", "x", "long"],
+        ["3.00", "us", "0.1", "x", "short"],
+    ]
 
 
 @pytest.mark.slow
