@@ -8,12 +8,29 @@ import numpy as np
 import pytest
 
 import dgpax
-from dgpax.linalg import row_norms
+from dgpax.linalg import bilinear_forms, row_norms
 from dgpax.objectives import elbo
 from dgpax.parameters import combine, partition
 from dgpax.posteriors import MeanField
 
 BACKENDS = pytest.mark.parametrize("backend", ["cpu", "gpu"])
+
+
+@BACKENDS
+@pytest.mark.parametrize("right_axes", [(), (4,)], ids=["without samples", "with samples"])
+def test_bilinear_forms(rng, monkeypatch, backend, right_axes):
+    monkeypatch.setattr(jax, "default_backend", lambda: backend)
+    shapes = (4, 7, 10), (3, 10, 10), (*right_axes, 7, 10)
+    A, S, B = (rng.normal(size=shape) for shape in shapes)
+    everywhere = np.broadcast_to(B, A.shape)
+    expected = np.einsum("snm,pmk,snk->snp", A, S, everywhere)
+    np.testing.assert_allclose(bilinear_forms(*map(jnp.asarray, (A, S, B))), expected, rtol=1e-10)
+    slopes = jax.grad(lambda *x: jnp.sum(jnp.sin(bilinear_forms(*x))), argnums=(0, 1, 2))(*map(jnp.asarray, (A, S, B)))
+    weights = np.cos(expected)
+    by_right = np.einsum("snp,snm,pmk->snk", weights, A, S)
+    np.testing.assert_allclose(slopes[0], np.einsum("snp,pmk,snk->snm", weights, S, everywhere), atol=1e-10)
+    np.testing.assert_allclose(slopes[1], np.einsum("snp,snm,snk->pmk", weights, A, everywhere), atol=1e-10)
+    np.testing.assert_allclose(slopes[2], by_right if right_axes else by_right.sum(axis=0), atol=1e-10)
 
 
 @BACKENDS

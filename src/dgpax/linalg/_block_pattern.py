@@ -142,24 +142,17 @@ class BlockPattern:
 
 
 class BlockSums:
-    """Sums of products of blocks. Those of similarly many terms are computed in one batched product."""
+    """Sums of products of blocks. Those of equally many terms are computed in one batched product."""
 
     def __init__(self, terms: Sequence[Sequence[Pair]]):
         """For every result, which block of the left is multiplied with which one of the right."""
         groups = defaultdict(list)
         for number, own in enumerate(terms):
-            groups[len(own).bit_length()].append((number, own))
-        self.order = np.argsort([number for group in groups.values() for number, _ in group])
-        self.indices = [_padded([own for _, own in group]) for group in groups.values()]
+            groups[len(own)].append(number)
+        self.order = np.argsort([number for group in groups.values() for number in group])
+        self.indices = [np.array([terms[number] for number in group]) for group in groups.values()]
 
     def __call__(self, spec: str, left, right):
         """`spec` has the axes p of results and t of terms in front of those of the blocks."""
-        left, right = (jnp.concatenate([blocks, jnp.zeros_like(blocks[:1])]) for blocks in (left, right))
         parts = [einsum(spec, left[index[..., 0]], right[index[..., 1]]) for index in self.indices]
         return jnp.concatenate(parts)[self.order]
-
-
-def _padded(terms: Sequence[Sequence[Pair]]) -> np.ndarray:
-    """[results, terms, 2], with the block of zeros that stands last where there are fewer terms."""
-    longest = max(map(len, terms))
-    return np.array([[*own, *[(-1, -1)] * (longest - len(own))] for own in terms])

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from ..typing import Array, Float
-from ._precision import matmul
+from ._precision import einsum, matmul
 from ._triangular import computed_once
 
 CPU_BLOCKS = 4
@@ -16,8 +16,15 @@ CPU_BLOCKS = 4
 def bilinear_forms(
     left: Float[Array, "*b N M"], matrices: Float[Array, "P M M"], right: Float[Array, "*c N M"]
 ) -> Float[Array, "*b N P"]:
-    """aᵀSb for the rows a and b of both sides and every matrix S; the right side may have fewer leading axes."""
-    return _once(jnp.sum(left[..., None, :] * _products(right, jnp.swapaxes(matrices, -1, -2)), axis=-1))
+    """aᵀSb for the rows a and b of both sides and every matrix S; the right side may have fewer leading axes.
+
+    On a CPU the products Sb of a row meet all samples of a in one small matrix product, there and back. Else, XLA would
+    go through memory with an array as large as samples, rows, matrices and M together.
+    """
+    products = _products(right, matrices.mT)
+    if jax.default_backend() == "cpu":
+        return einsum("...nm,...npm->...np", left, products)
+    return jnp.sum(left[..., None, :] * products, axis=-1)
 
 
 @jax.custom_jvp
