@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+import pytest
 
 import dgpax
 from dgpax.inference import Gradient, Settling
@@ -39,6 +40,7 @@ def test_a_jump_is_undone():
     assert jumped[-1] > smooth[-1] - 30
 
 
+@pytest.mark.slow
 def test_a_jump_does_not_look_like_the_end():
     """The running mean that says when to settle doesn't hear of it."""
     smooth, jumped = (fitted(kind(optimiser=optax.adam(0.02)), 30).report for kind in (Gradient, Jumping))

@@ -75,6 +75,7 @@ def test_covariances_agree_with_loops(case, rng):
     np.testing.assert_allclose(Kuu(Patches(z), kernel).to_dense()[0], [[k(a, b) for b in z] for a in z], atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "max_entries", [pytest.param(1, marks=pytest.mark.slow), 40, pytest.param(200, marks=pytest.mark.slow)]
 )

@@ -64,6 +64,7 @@ def test_the_same_seed_gives_the_same_fit(data):
     assert not _same(a.model, c.model)
 
 
+@pytest.mark.slow
 def test_lbfgs_keeps_its_draws_from_step_to_step(data):
     """What it ended with is what it begins with when it goes on with the same seed, and only then."""
     engine = LBFGS(max_steps=40)

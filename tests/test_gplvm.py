@@ -62,6 +62,7 @@ def _batches(data: Dataset, size: int) -> list[Dataset]:
 bound = eqx.filter_jit(latent_elbo)
 
 
+@pytest.mark.slow
 def test_the_bound_against_the_collapsed_one():
     terms = bound(_model(), _posterior(), DATA)
     divergence = sum(gaussian_kl(m, np.diag(s**2)) for m, s in zip(MEAN, STDDEV, strict=True))
@@ -87,6 +88,7 @@ def test_minibatches_average_to_the_whole():
     assert np.std(parts) > 0.1
 
 
+@pytest.mark.slow
 def test_only_the_rows_of_the_batch_move(key):
     method, engine = LatentInputs(_posterior()), Gradient(optimiser=optax.sgd(1e-3), batch_size=5)
     problem = Problem(method, method.target(_model(), DATA), DATA)

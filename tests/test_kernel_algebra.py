@@ -49,6 +49,7 @@ def test_sums_and_products_commute(k1, k2, points):
     assert_same(k1 * k2, k2 * k1, points)
 
 
+@pytest.mark.slow
 @few
 @given(kernels, kernels, kernels, inputs())
 def test_sums_and_products_are_associative_and_flat(k1, k2, k3, points):

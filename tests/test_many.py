@@ -71,6 +71,7 @@ def test_unequal_shapes_are_refused():
         dgpax.fit_many(models, datasets[:1], progress=False)
 
 
+@pytest.mark.slow
 def test_rows_do_not_matter_beyond_chunks():
     from dgpax.objectives import elbo
     from dgpax.posteriors import MeanField

@@ -75,6 +75,7 @@ def test_functions_of_an_exact_posterior():
     np.testing.assert_allclose(values.std(0), q.stddev[:, 0], rtol=0.08)
 
 
+@pytest.mark.slow
 def test_mixed_functions():
     W = jnp.array([[1.0], [-2.0]])
     fitted = _fit((GPLayer(LMC(RBF(0.5), W), 2, inducing=Points(Z)),), (_block(3),))

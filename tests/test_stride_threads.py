@@ -110,6 +110,7 @@ def test_products_with_lower_triangles(size):
     assert_allclose(lower_product(jnp.asarray(root), jnp.asarray(x)), root @ x, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_changes_nothing(monkeypatch):
     x = np.linspace(0, 1, N)[:, None]
     data = dgpax.dataset(x, np.sin(6 * x))

@@ -67,6 +67,7 @@ def as_repeated(data):
     return dataclasses.replace(data.take(jnp.asarray(TWICE)), weights=None)
 
 
+@pytest.mark.slow
 def test_weight_two_is_the_row_twice(data):
     model = dgpax.deep_gp(as_repeated(data), num_layers=1, num_inducing=4)
     posterior = posterior_at_prior("mean-field", model.layers)

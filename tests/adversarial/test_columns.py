@@ -64,6 +64,7 @@ def test_case_08_all_columns_constant_predicts_mean_and_deviation_of_y(inference
     assert_allclose(prediction.stddev, np.std(y), rtol=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inference", BOTH)
 def test_case_15_a_thousand_columns_and_fifty_rows(inference):
     rng = np.random.default_rng(4)

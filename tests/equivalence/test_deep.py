@@ -161,6 +161,7 @@ def test_weights_gain_nothing_without_latent_variables(data):
     assert abs(one.mean() - five.mean()) < 4 * error
 
 
+@pytest.mark.slow
 def test_latent_variables_by_row_number(data):
     _, posterior = _latent_model(N)
     rows = jnp.array([4, 1])
