@@ -19,7 +19,7 @@ import optax
 
 import dgpax
 from dgpax.inducing import Points
-from dgpax.inference import AbstractStopping, Gradient, NeverStop
+from dgpax.inference import AbstractEngine, AbstractStopping, Gradient, NeverStop
 from dgpax.kernels import RBF
 from dgpax.likelihoods import GaussianNoise
 from dgpax.means import Identity, Zero
@@ -49,7 +49,7 @@ def build(given) -> dgpax.DeepGP:
     return dgpax.DeepGP([inner] * (num_layers - 1) + [last], GaussianNoise(float(given["noise_variance"])))
 
 
-def train(model: dgpax.DeepGP, datasets: list[dgpax.Dataset], engine: Gradient, clock: Clock) -> dgpax.Fit:
+def train(model: dgpax.DeepGP, datasets: list[dgpax.Dataset], engine: AbstractEngine, clock: Clock) -> dgpax.Fit:
     """The fit, or the first of many that are trained together."""
     if len(datasets) == 1:
         return dgpax.fit(model, datasets[0], "variational", engine=engine, stopping=clock, progress=False)
@@ -65,14 +65,18 @@ def train(model: dgpax.DeepGP, datasets: list[dgpax.Dataset], engine: Gradient, 
     return together[0]
 
 
-def main(problem: Path, answer: Path) -> None:
-    given = np.load(problem)
+def datasets_of(given) -> list[dgpax.Dataset]:
+    """The rows of every model."""
     parts = zip(*(np.split(given[name], int(given["num_models"])) for name in ("x", "y")), strict=True)
-    datasets, clock = [dgpax.dataset(x, y) for x, y in parts], Clock()
+    return [dgpax.dataset(x, y) for x, y in parts]
+
+
+def main(problem: Path, answer: Path) -> None:
+    given, clock = np.load(problem), Clock()
     num_runs, steps = int(given["num_runs"]), int(given["steps"])
     engine = Gradient(optimiser=optax.adam(float(given["rate"])))
     engine = replace(engine, max_steps=num_runs * engine.steps_per_call)
-    report = train(build(given), datasets, engine, clock).report
+    report = train(build(given), datasets_of(given), engine, clock).report
     result = {
         "milliseconds": (1e3 * np.diff(clock.readings[1:]) / engine.steps_per_call).tolist(),
         "elbo_start": report.history[0] / report.num_rows,

@@ -30,8 +30,8 @@ class Table(NamedTuple):
     published: tuple[Mapping[str, str], ...] = ()
 
 
-def markdown(table: Table, sources: Mapping[str, Sequence[dict[str, Any]]]) -> str | None:
-    """The table, or None if there is nothing to show. Where there are several sources, a column names that of a row.
+def markdown(table: Table, sources: Mapping[str, Sequence[dict[str, Any]]]) -> str:
+    """The table. Where there are several sources, a column names that of a row.
 
     Published rows stand below those that were measured of the same thing.
     """
@@ -40,25 +40,22 @@ def markdown(table: Table, sources: Mapping[str, Sequence[dict[str, Any]]]) -> s
         for record in records:
             if record["kind"] == table.kind:
                 rows.setdefault((source, *(str(record[name]) for name in table.names)), []).append(record)
-    if not rows:
-        return None
     keys = (*table.names, *(column.key for column in table.columns))
-    heading = [
+    lines = [
         [*table.names, *(column.heading for column in table.columns), "source"],
         ["---"] * len(table.names) + ["---:"] * (len(table.columns) + 1),
     ]
-    lines = [
+    body = [
         [*names, *(average([r.get(c.key) for r in group], c.form) for c in table.columns), source]
         for (source, *names), group in rows.items()
     ]
     if table.published:
         datasets = {group[0].get("dataset") for group in rows.values()}
         published = (row for row in table.published if row["dataset"] in datasets)
-        lines += [[*(row.get(key, MISSING) for key in keys), MISSING] for row in published]
-        lines.sort(key=lambda line: [name for key, name in zip(table.names, line, strict=False) if key != "by"])
-    lines = heading + lines
-    shown = len(lines[0]) if len(sources) > 1 else -1
-    return "\n".join(f"| {' | '.join(line[:shown])} |" for line in lines)
+        body += [[*(row.get(key, MISSING) for key in keys), MISSING] for row in published]
+        body.sort(key=lambda line: [name for key, name in zip(table.names, line, strict=False) if key != "by"])
+    shown = None if len(sources) > 1 else -1
+    return "\n".join(f"| {' | '.join(line[:shown])} |" for line in lines + body)
 
 
 def average(values: Sequence[float | None], form: str) -> str:

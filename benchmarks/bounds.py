@@ -28,9 +28,9 @@ POINTS = 100
 TITLE = "Natural gradients against Adam"
 INTRODUCTION = """\
 The ELBO of `dgpax.dsvi` models on the first training split, by natural gradients (0.1, Adam 0.05 for the rest; one
-setting for all) and by Adam (0.01) on everything, from the same start. Bounds are means over seeds and
-over the last 100 steps. The first step is that at which natural gradients are above what Adam has at its end, within
-their 5,000 steps. Seconds are for all seeds together, in one program, without compilation; on kin8nm Adam has half as
+setting for all) and by Adam (0.01) on everything, from the same start. Bounds are means over seeds and over the last
+100 steps. The first step is that at which natural gradients are above what Adam has at its end, within their 5,000
+steps. Seconds are for all seeds together, in one program, without compilation; on kin8nm Adam has half as
 many seeds, so that its seconds say little beside the others. A fit has diverged if it was given up or ends below where
 it was after a tenth of its steps; rejected steps are those that weren't finite."""
 TABLES = (

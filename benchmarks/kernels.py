@@ -20,10 +20,9 @@ from typing import Any
 import jax
 import numpy as np
 
-import dgpax
 from dgpax.inference import Gradient, NaturalGradient
 
-from ._steps_dgpax import Clock, build, train
+from ._steps_dgpax import Clock, build, datasets_of, train
 from .steps import CASES, problem
 
 ENGINES = {"adam": Gradient, "natural": NaturalGradient}
@@ -42,8 +41,7 @@ def main(arguments: Sequence[str]) -> None:
     jax.config.update("jax_enable_x64", True)
     case = CASES[chosen.case][0].quick() if chosen.quick else CASES[chosen.case][0]
     given = problem(case, quick=chosen.quick)
-    parts = zip(*(np.split(given[name], case.num_models) for name in ("x", "y")), strict=True)
-    datasets, clock = [dgpax.dataset(x, y) for x, y in parts], Clock()
+    datasets, clock = datasets_of(given), Clock()
     engine = ENGINES[chosen.engine](steps_per_call=PROFILED_STEPS // 2, max_steps=10 * PROFILED_STEPS)
     train(build(given), datasets, engine, clock)
     milliseconds = 1e3 * np.median(np.diff(clock.readings[1:])) / engine.steps_per_call

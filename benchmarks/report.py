@@ -52,7 +52,9 @@ def section(name: str, files: dict[Path, dict[str, Any]]) -> str:
     parts = [f"## {benchmark.TITLE}", benchmark.INTRODUCTION]
     for table in benchmark.TABLES:
         having = [path for path in files if any(record["kind"] == table.kind for record in files[path]["records"])]
-        parts += [f"### {table.title}"] if having else []
+        if not having:
+            continue
+        parts.append(f"### {table.title}")
         for paths in [having] if "dataset" in table.names else [[path] for path in having]:
             parts += _table_of(table, {path: files[path] for path in paths})
     return "\n\n".join(parts) + "\n"
@@ -63,7 +65,7 @@ def _table_of(table: Table, files: dict[Path, dict[str, Any]]) -> list[str]:
     text = markdown(table, {str(index): content["records"] for index, content in enumerate(files.values(), start=1)})
     origins = [origin(path, content) for path, content in files.items()]
     numbered = [f"{index}. {line}" for index, line in enumerate(origins, start=1)]
-    return [] if text is None else [text, "\n".join(numbered) if len(origins) > 1 else origins[0]]
+    return [text, "\n".join(numbered) if len(origins) > 1 else origins[0]]
 
 
 def origin(path: Path, content: dict[str, Any]) -> str:

@@ -38,9 +38,9 @@ in the files up to commit 29dfcc3 by its new one, so that the directions, on whi
 A tenth of the training rows is held out, and the state with the best log-likelihood there, looked at every 250 steps,
 is kept (the paper keeps its last state, after a rule of its own); the sparse GP needs no such rows. Natural gradients
 (0.1, Adam 0.05 for the rest, both falling to zero in the last 60% of the steps; in the files up to 29dfcc3 Adam 0.03,
-falling in the last fifth, and up to 78e785e not at all), where the paper has Adam. The test
-log-likelihood is that of the mixture over 1,000 samples, in the units of y. The paired test is of the differences
-between stripes-and-arrow and the mean field over the splits (two-sided t)."""
+falling in the last fifth, and up to 78e785e not at all), where the paper has Adam. The test log-likelihood is that of
+the mixture over 1,000 samples, in the units of y. The paired test is of the differences between stripes-and-arrow and
+the mean field over the splits (two-sided t)."""
 TABLES = (
     Table(
         title="Test log-likelihood (Table 1: extrapolation, Table S2: interpolation)",

@@ -123,12 +123,16 @@ def test_a_table_of_several_files_says_where_each_row_is_from():
     table = _tables.Table("Scores", "fit", ("dataset", "by"), columns, published)
     one, two = ([{"kind": "fit", "dataset": name, "by": "us", "score": score}] for name, score in (("b", 1), ("a", 2)))
     text = _tables.markdown(table, {"1": one, "2": two})
-    assert text is not None
     assert text.splitlines()[2:] == ["| a | us | 2.0 | 2 |", "| a | paper | 3 | – |", "| b | us | 1.0 | 1 |"]
     assert _tables.markdown(table, {"1": two}) == "\n".join(
         ["| dataset | by | score |", "| --- | --- | ---: |", "| a | us | 2.0 |", "| a | paper | 3 |"]
     )
-    assert _tables.markdown(table, {"1": [], "2": []}) is None
+
+
+def test_tables_without_records_are_left_out(tmp_path):
+    write(tmp_path, FIT)
+    titles = [line.removeprefix("### ") for line in report.render(tmp_path).splitlines() if line.startswith("### ")]
+    assert titles == [table.title for table in regression.TABLES if table.kind == "fit"]
 
 
 def test_published_numbers_stand_beside_their_dataset_only(tmp_path):

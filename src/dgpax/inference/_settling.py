@@ -95,4 +95,5 @@ def _num_rows(problem: Problem) -> Float[Array, ""]:
     """As many as count, in all of the data."""
     if not isinstance(problem.data, Dataset):
         raise InputError("Settling needs an objective on rows of data.")
-    return jnp.sum(problem.data.weighted(jnp.ones(problem.data.num_rows)))
+    weights = problem.data.weights
+    return jnp.asarray(float(problem.data.num_rows)) if weights is None else jnp.sum(weights)

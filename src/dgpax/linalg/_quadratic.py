@@ -7,7 +7,6 @@ import jax.numpy as jnp
 
 from ..typing import Array, Float
 from ._precision import einsum, matmul
-from ._triangular import computed_once
 
 CPU_BLOCKS = 4
 """Block columns of triangular matrices on a CPU."""
@@ -43,7 +42,7 @@ def _quadratic_forms_jvp(primals, tangents):
     products = _products(rows, matrices)
     along_rows = 2.0 * jnp.sum(products * d_rows[..., None, :], axis=-1)
     along_matrices = jnp.sum(_products(rows, d_matrices) * rows[..., None, :], axis=-1)
-    return jnp.sum(products * rows[..., None, :], axis=-1), _once(along_rows + along_matrices)
+    return jnp.sum(products * rows[..., None, :], axis=-1), _computed_once(along_rows + along_matrices)
 
 
 def row_norms(A: Float[Array, "*b N M"], roots: Float[Array, "P M M"]) -> Float[Array, "*b N P"]:
@@ -70,7 +69,7 @@ def _row_norms_in_blocks(A: Float[Array, "*b N M"], roots: Float[Array, "P M M"]
         side_by_side = jnp.transpose(block, (1, 2, 0)).reshape(size - start, -1)
         product = matmul(rows[:, start:], side_by_side)
         total = total + jnp.sum(product.reshape(rows.shape[0], -1, num_roots) ** 2, axis=-2)
-    return computed_once(total).reshape(*A.shape[:-1], num_roots)
+    return _computed_once(total).reshape(*A.shape[:-1], num_roots)
 
 
 def _products(rows: Float[Array, "*b N M"], matrices: Float[Array, "P M M"]) -> Float[Array, "*b N P M"]:
@@ -80,5 +79,10 @@ def _products(rows: Float[Array, "*b N M"], matrices: Float[Array, "P M M"]) -> 
     return matmul(rows, side_by_side).reshape(*rows.shape[:-1], num, size)
 
 
-def _once(values: Float[Array, "*b N P"]) -> Float[Array, "*b N P"]:
-    return computed_once(values) if jax.default_backend() == "cpu" else values
+def _computed_once(x: Float[Array, "*b P"]) -> Float[Array, "*b P"]:
+    """On a CPU x times the identity, which XLA's compiler doesn't fuse through.
+
+    It would else compute the derivative by x anew for each of the many numbers that x is a sum of: a quarter of the
+    time of a step.
+    """
+    return matmul(x, jnp.eye(x.shape[-1], dtype=x.dtype)) if jax.default_backend() == "cpu" else x

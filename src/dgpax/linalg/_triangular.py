@@ -23,12 +23,3 @@ def lower_product(root: Float[Array, "N N"], x: Float[Array, "N K"]) -> Float[Ar
     num_blocks = max(1, min(MOST_BLOCK_ROWS, N // LEAST_ROWS_IN_A_BLOCK)) if on_cpu else 1
     edges = [N * part // num_blocks for part in range(num_blocks + 1)]
     return jnp.concatenate([matmul(root[i:j, :j], x[:j]) for i, j in pairwise(edges)])
-
-
-def computed_once(x: Float[Array, "*b P"]) -> Float[Array, "*b P"]:
-    """x times the identity, which XLA's CPU compiler doesn't fuse through.
-
-    It would else compute the derivative by x anew for each of the many numbers that x is a sum of: a quarter of the
-    time of a step.
-    """
-    return matmul(x, jnp.eye(x.shape[-1], dtype=x.dtype))
