@@ -15,11 +15,10 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 import dgpax
 from dgpax.inducing import Points
-from dgpax.inference import AbstractEngine, AbstractStopping, Gradient, NeverStop
+from dgpax.inference import AbstractEngine, AbstractStopping, Gradient, NeverStop, flat_adam
 from dgpax.kernels import RBF
 from dgpax.likelihoods import GaussianNoise
 from dgpax.means import Identity, Zero
@@ -74,7 +73,7 @@ def datasets_of(given) -> list[dgpax.Dataset]:
 def main(problem: Path, answer: Path) -> None:
     given, clock = np.load(problem), Clock()
     num_runs, steps = int(given["num_runs"]), int(given["steps"])
-    engine = Gradient(optimiser=optax.adam(float(given["rate"])))
+    engine = Gradient(optimiser=flat_adam(float(given["rate"])))
     engine = replace(engine, max_steps=num_runs * engine.steps_per_call)
     report = train(build(given), datasets_of(given), engine, clock).report
     result = {

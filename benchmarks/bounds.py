@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import optax
 
 import dgpax
-from dgpax.inference import AbstractEngine, Gradient, NaturalGradient, NeverStop, Variational
+from dgpax.inference import AbstractEngine, Gradient, NaturalGradient, NeverStop, Variational, flat_adam
 
 from ._record import RESULTS, Record, command_line, write
 from ._steps_dgpax import Clock
@@ -88,7 +87,7 @@ class Curve(NamedTuple):
 
 
 TASKS = (Task("energy", 2, 3_000), Task("concrete", 3, 3_000), Task("kin8nm", 2, 5_000, adam_seeds=10))
-ENGINES = {"adam": Gradient, "natural": partial(NaturalGradient, optimiser=optax.adam(0.05))}
+ENGINES = {"adam": Gradient, "natural": partial(NaturalGradient, optimiser=flat_adam(0.05))}
 STEPS = {"adam": 10_000, "natural": 5_000}
 
 

@@ -285,7 +285,7 @@ def test_extrapolation_tests_on_one_side_of_the_training_rows():
 
 def test_posteriors_are_compared_in_pairs():
     def fits(model, values):
-        labels = {"kind": "fit", "dataset": "boston", "setting": "extrapolation", "model": model}
+        labels = {"kind": "fit", "dataset": "boston", "setting": "extrapolation", "model": model, "by": "dgpax"}
         return [labels | {"log_likelihood": value} for value in values]
 
     records = fits("stripes-and-arrow-2", [1.0, 2.0, 3.5]) + fits("mean-field-2", [0.5, 1.0, 2.0])

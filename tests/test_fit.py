@@ -21,6 +21,7 @@ from dgpax.inference import (
     StopWhenFalling,
     StopWhenStale,
     Variational,
+    flat_adam,
 )
 from dgpax.inference._loop import suitable_blas_threads
 from dgpax.objectives import log_evidence
@@ -156,6 +157,18 @@ def test_a_huge_learning_rate_never_leaves_nan(data):
         fitted = error.fit
     assert isinstance(fitted, dgpax.Fit)
     assert all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(fitted.model))
+
+
+@pytest.mark.parametrize("tree", [{"a": jnp.ones(()), "b": jnp.arange(6.0).reshape(2, 3)}, {}], ids=["arrays", "none"])
+def test_adam_on_one_vector_is_adam(tree):
+    ours, theirs = flat_adam(0.1), optax.adam(0.1)
+    states = [rule.init(tree) for rule in (ours, theirs)]
+    for _ in range(3):
+        (moved, states[0]), (expected, states[1]) = (
+            rule.update(jax.tree.map(jnp.cos, tree), state, tree)
+            for rule, state in zip((ours, theirs), states, strict=True)
+        )
+        assert eqx.tree_equal(moved, expected, rtol=1e-14, atol=0.0)
 
 
 def test_interrupt_keeps_the_best_state(data):

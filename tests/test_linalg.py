@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
-from dgpax.linalg import default_jitter, gauss_hermite, gaussian_expectation, safe_cholesky
+from dgpax.linalg import default_jitter, gauss_hermite, gaussian_expectation, inverse_lower, log_diagonal, safe_cholesky
 
 
 def _spd(rng, size):
@@ -70,6 +70,22 @@ def test_vmap_agrees_with_batching(rng):
     mapped = jax.vmap(lambda k: safe_cholesky(k, jitter=0.0))(K)
     np.testing.assert_allclose(batched.factor, mapped.factor, rtol=1e-14)
     np.testing.assert_allclose(batched.jitter, mapped.jitter)
+
+
+@pytest.mark.parametrize("solved_up_to", [1, 4, 50])
+def test_triangular_inverses_by_halves(rng, solved_up_to):
+    """Sizes that are odd on the way down, and a batch."""
+    L = np.linalg.cholesky(np.stack([_spd(rng, 13), _spd(rng, 13)]))
+    inverse = inverse_lower(jnp.asarray(L), solved_up_to)
+    np.testing.assert_allclose(inverse, np.linalg.inv(L), rtol=1e-10, atol=1e-13)
+    np.testing.assert_array_equal(jnp.triu(inverse, 1), 0.0)
+
+
+def test_the_log_diagonal_and_its_derivative(rng):
+    R = jnp.asarray(np.tril(rng.normal(size=(2, 4, 4))))
+    np.testing.assert_allclose(log_diagonal(R), np.log(np.abs(np.diagonal(R, axis1=1, axis2=2))), rtol=1e-14)
+    slopes = jax.grad(lambda R: jnp.sum(log_diagonal(R)))(R)
+    np.testing.assert_allclose(slopes, [np.diag(1.0 / np.diagonal(root)) for root in R], rtol=1e-14)
 
 
 def test_quadrature_is_exact_for_polynomials():

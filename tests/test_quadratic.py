@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import dgpax
-from dgpax.linalg import bilinear_forms, row_norms
-from dgpax.objectives import elbo
+from dgpax.linalg import _cholesky, bilinear_forms, row_norms
+from dgpax.objectives import _rows, elbo
 from dgpax.parameters import combine, partition
 from dgpax.posteriors import MeanField
 
@@ -63,15 +63,20 @@ def test_row_norms_are_never_negative(rng, monkeypatch, backend):
     assert float(jnp.min(norms)) >= 0.0
 
 
-def test_a_deep_model_has_one_bound_on_all_backends(rng, monkeypatch):
-    data = dgpax.dataset(rng.normal(size=(30, 2)), rng.normal(size=(30, 1)))
-    model = dgpax.dsvi(data, 2, 8)
+@pytest.mark.parametrize("weights", [None, "some"])
+def test_a_deep_model_has_one_bound_on_all_backends(rng, monkeypatch, weights):
+    """Accelerators add rows of weight 0, and invert roots by halves."""
+    monkeypatch.setattr(_rows, "ALIGN_FROM", 20)
+    monkeypatch.setattr(_cholesky, "SOLVED_UP_TO", 3)
+    weights = None if weights is None else rng.uniform(0.5, 2.0, size=30)
+    data = dgpax.dataset(rng.normal(size=(30, 2)), rng.normal(size=(30, 1)), weights=weights)
+    model = dgpax.dsvi(data, 2, 9)
     target = model, MeanField.at_prior(model.layers, inner_scale=0.3)
     free, fixed = partition(target)
 
     def bound_and_gradient():
         def bound(free):
-            return elbo(*combine(free, fixed), data, key=jax.random.key(0)).total
+            return elbo(*combine(free, fixed), data, key=jax.random.key(0), num_samples=2).total
 
         return jax.jit(jax.value_and_grad(bound))(free)
 

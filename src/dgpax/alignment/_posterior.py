@@ -6,7 +6,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
-from ..linalg import InverseRoot, matmul
+from ..linalg import InverseRoot, log_diagonal, matmul
 from ..parameters import AbstractParameter, as_lower_triangular, as_real
 from ..typing import Array, Float
 from ..warps import IncreasingFunctions
@@ -110,5 +110,4 @@ class DrawnLocations(AbstractWarpedPosterior):
 
 def _standard_kl(mean: Float[Array, "*b M"], root: Float[Array, "*b M M"]) -> Float[Array, ""]:
     """Σ KL(N(m, RRᵀ) || N(0, I)) = ½ (|m|² + |R|² − M) − log|det R|."""
-    log_determinant = jnp.sum(jnp.log(jnp.abs(jnp.diagonal(root, axis1=-2, axis2=-1))))
-    return 0.5 * (jnp.sum(mean**2) + jnp.sum(root**2) - mean.size) - log_determinant
+    return 0.5 * (jnp.sum(mean**2) + jnp.sum(root**2) - mean.size) - jnp.sum(log_diagonal(root))

@@ -33,3 +33,4 @@ from ._stopping import StopWhenStale as StopWhenStale
 from ._variational import ModelAndPosterior as ModelAndPosterior
 from ._variational import Variational as Variational
 from ._variational import suitable_chunk_rows as suitable_chunk_rows
+from ._vector import flat_adam as flat_adam

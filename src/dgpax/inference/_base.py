@@ -27,11 +27,6 @@ class Info(NamedTuple):
     converged: Bool[Array, ""]
 
 
-def norm(tree: PyTree) -> Float[Array, ""]:
-    """Euclidean norm of all arrays together."""
-    return jnp.sqrt(sum((jnp.sum(leaf**2) for leaf in jax.tree.leaves(tree)), jnp.zeros(())))
-
-
 def largest_kuu(model: DeepGP) -> int:
     """The largest number of inducing variables of a layer."""
     sizes = [layer.own_inducing().num_inducing for layer in model.layers if isinstance(layer, GPLayer)]

@@ -12,7 +12,8 @@ import optax
 
 from ..errors import InputError
 from ..typing import Array, Float, PyTree
-from ._base import AbstractEngine, Info, norm, suitable_steps_per_call
+from ._base import AbstractEngine, Info, suitable_steps_per_call
+from ._vector import flat_adam, norm
 
 
 class GradientState(NamedTuple):
@@ -26,7 +27,7 @@ class GradientState(NamedTuple):
 class Gradient(AbstractEngine):
     """Adam at a rate of 0.01 unless told otherwise: `Gradient(optimiser=optax.adamw(1e-3), batch_size=512)`."""
 
-    optimiser: optax.GradientTransformation = eqx.field(static=True, default_factory=lambda: optax.adam(0.01))
+    optimiser: optax.GradientTransformation = eqx.field(static=True, default_factory=lambda: flat_adam(0.01))
     batch_size: int | None = eqx.field(static=True, default=None)
     max_steps: int = eqx.field(static=True, default=2000)
     steps_per_call: int = eqx.field(static=True, default_factory=suitable_steps_per_call)

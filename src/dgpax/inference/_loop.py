@@ -18,6 +18,7 @@ from ..typing import PyTree, RandomKey
 from ._base import AbstractEngine, Problem, keep_where
 from ._checkpoint import Checkpoints, Position
 from ._stopping import AbstractStopping
+from ._vector import all_finite
 
 MAX_REJECTIONS_IN_A_ROW = 10
 MANY_THREADS_PAY_FROM = 2000
@@ -144,7 +145,7 @@ def take_steps(engine: AbstractEngine, problem: Problem, state, key: RandomKey, 
 
     def body(state, step):
         new, info = engine.step(problem, state, key, step)
-        accepted = jnp.isfinite(info.objective) & _all_finite(engine.result(new))
+        accepted = jnp.isfinite(info.objective) & all_finite(engine.result(new))
         kept = keep_where(accepted, new, engine.retreat(state))
         return keep_where(step < end, kept, state), (info, accepted)
 
@@ -152,7 +153,3 @@ def take_steps(engine: AbstractEngine, problem: Problem, state, key: RandomKey, 
 
 
 _compiled_steps = eqx.filter_jit(take_steps)
-
-
-def _all_finite(tree: PyTree):
-    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in jax.tree.leaves(tree)] or [jnp.array(True)]))

@@ -14,7 +14,8 @@ from ..errors import InputError, InputTypeError
 from ..parameters import partition
 from ..posteriors import AbstractNatural
 from ..typing import Array, Float, PyTree
-from ._base import AbstractEngine, Info, norm, suitable_steps_per_call
+from ._base import AbstractEngine, Info, suitable_steps_per_call
+from ._vector import flat_adam, norm
 
 
 class NaturalState(NamedTuple):
@@ -34,7 +35,7 @@ class NaturalGradient(AbstractEngine):
 
     natural_rate: float = eqx.field(static=True, default=0.1)
     ramp_steps: int = eqx.field(static=True, default=200)
-    optimiser: optax.GradientTransformation = eqx.field(static=True, default_factory=lambda: optax.adam(0.03))
+    optimiser: optax.GradientTransformation = eqx.field(static=True, default_factory=lambda: flat_adam(0.03))
     batch_size: int | None = eqx.field(static=True, default=None)
     max_steps: int = eqx.field(static=True, default=2000)
     steps_per_call: int = eqx.field(static=True, default_factory=suitable_steps_per_call)

@@ -14,7 +14,8 @@ from jax import lax
 from ..errors import InputError, InputTypeError
 from ..parameters import AbstractParameter
 from ..typing import Array, Float, PyTree
-from ._base import AbstractEngine, Info, norm
+from ._base import AbstractEngine, Info
+from ._vector import norm
 
 
 class MarkovChain(eqx.Module):

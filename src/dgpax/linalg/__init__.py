@@ -5,6 +5,7 @@ from ._cholesky import Cholesky as Cholesky
 from ._cholesky import default_jitter as default_jitter
 from ._cholesky import factorised_one_by_one as factorised_one_by_one
 from ._cholesky import half_tril as half_tril
+from ._cholesky import inverse_lower as inverse_lower
 from ._cholesky import safe_cholesky as safe_cholesky
 from ._cholesky import safe_inverse_cholesky as safe_inverse_cholesky
 from ._cholesky import solve_cholesky as solve_cholesky
@@ -31,4 +32,5 @@ from ._roots import KroneckerRoot as KroneckerRoot
 from ._roots import LowRankRoot as LowRankRoot
 from ._roots import TriangularRoot as TriangularRoot
 from ._together import roots_together as roots_together
+from ._triangular import log_diagonal as log_diagonal
 from ._triangular import lower_product as lower_product

@@ -11,6 +11,24 @@ from jax import lax
 
 from ..typing import Array, Float, PyTree
 
+ALIGNED_ROWS = 64
+"""Numbers of rows that XLA's split sums on accelerators like."""
+ALIGN_FROM = 2_048
+"""With fewer rows, a sum over them isn't split."""
+
+
+def idle_rows(num_rows: int) -> int:
+    """How many rows of weight 0 to add on an accelerator, where XLA cuts long sums into equal parts.
+
+    It would else copy each of the large arrays that are summed over, to pad it.
+    """
+    return 0 if jax.default_backend() == "cpu" or num_rows < ALIGN_FROM else -num_rows % ALIGNED_ROWS
+
+
+def with_idle_rows(rows: PyTree, number: int) -> PyTree:
+    """The last row again, that many times, in arrays whose first axis is the row."""
+    return jax.tree.map(lambda leaf: jnp.concatenate([leaf, jnp.repeat(leaf[-1:], number, axis=0)]), rows)
+
 
 def sum_over_rows(
     function: Callable[[PyTree, PyTree], Float[Array, ""]], shared: PyTree, rows: PyTree, chunk_rows: int | None

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..layers import AppendInputs, GPLayer, LatentVariables
+from ..linalg import log_diagonal
 from ..parameters import LowerTriangular, Real
 from ._base import Layers
 from ._chain_gaussian import ChainGaussian
@@ -63,5 +64,4 @@ class Chain(AbstractWhitenedJoint):
         """½ (tr S + |m|² − M) − Σ log |C_ii|, against N(0, I)."""
         q = self.outputs
         trace = sum((jnp.einsum("iiaa->", S) for S in q.own_covariances()), jnp.zeros((), q.mean.dtype))
-        log_diagonal = jnp.log(jnp.abs(jnp.diagonal(q.root.value, axis1=-2, axis2=-1)))
-        return 0.5 * (trace + jnp.sum(q.mean.value**2) - q.mean.value.size) - jnp.sum(log_diagonal)
+        return 0.5 * (trace + jnp.sum(q.mean.value**2) - q.mean.value.size) - jnp.sum(log_diagonal(q.root.value))

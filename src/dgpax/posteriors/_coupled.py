@@ -11,7 +11,7 @@ import numpy as np
 from ..covariances import PatchProcesses
 from ..errors import InputError
 from ..layers import GPLayer
-from ..linalg import BlockPattern
+from ..linalg import BlockPattern, log_diagonal
 from ..parameters import AbstractParameter, LowerTriangular, Real, as_lower_triangular, as_real
 from ..typing import Array, Float
 from ._base import Layers
@@ -106,8 +106,7 @@ class Coupled(AbstractWhitenedJoint):
         """½ (|R|² + |m|² − M − log|RRᵀ|), against N(0, I)."""
         q = self.outputs
         R, m, C = q.root.value, q.mean.value, q.coupling.value
-        log_diagonal = jnp.log(jnp.abs(jnp.diagonal(R, axis1=-2, axis2=-1)))
-        return 0.5 * (jnp.sum(R**2) + jnp.sum(C**2) + jnp.sum(m**2) - m.size) - jnp.sum(log_diagonal)
+        return 0.5 * (jnp.sum(R**2) + jnp.sum(C**2) + jnp.sum(m**2) - m.size) - jnp.sum(log_diagonal(R))
 
 
 def process_widths(layers: Layers) -> tuple[int, ...]:

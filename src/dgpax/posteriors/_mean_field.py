@@ -15,7 +15,7 @@ from ..data import Dataset
 from ..distributions import Gaussian
 from ..errors import InputError
 from ..layers import GPLayer, LatentVariables
-from ..linalg import AbstractRoot, matmul, roots_together, row_norms
+from ..linalg import AbstractRoot, log_diagonal, matmul, roots_together, row_norms
 from ..parameters import AbstractParameter, LowerTriangular, Real, as_lower_triangular, as_real, cast
 from ..typing import Array, Float
 from ._base import AbstractLayerwise, Carry, Layers, Moments
@@ -139,8 +139,7 @@ def _prior_block(layer: GPLayer, scale: float) -> GaussianBlock:
 
 def _kl(block: GaussianBlock) -> Float[Array, ""]:
     R, m = block.root.value, block.mean.value
-    log_diagonal = jnp.log(jnp.abs(jnp.diagonal(R, axis1=-2, axis2=-1)))
-    return 0.5 * (jnp.sum(R**2) + jnp.sum(m**2) - m.size) - jnp.sum(log_diagonal)
+    return 0.5 * (jnp.sum(R**2) + jnp.sum(m**2) - m.size) - jnp.sum(log_diagonal(R))
 
 
 def whitened_mean(A: Float[Array, "*b Q N M"], mean: Float[Array, "*c R M"]) -> Float[Array, "*d P N"]:

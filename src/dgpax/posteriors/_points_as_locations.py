@@ -10,7 +10,7 @@ import jax.random as jr
 import numpy as np
 
 from ..errors import InputError
-from ..linalg import BlockPattern, matmul, safe_cholesky
+from ..linalg import BlockPattern, log_diagonal, matmul, safe_cholesky
 from ..parameters import LowerTriangular, Real
 from ..typing import Array, Float
 from ._base import Layers
@@ -141,8 +141,7 @@ class PointsAsLocations(AbstractJoint):
         if len(centres) < len(self.widths):
             raise _random_locations(1)
         q = self.outputs
-        log_diagonal = jnp.log(jnp.abs(jnp.diagonal(q.root.value, axis1=-2, axis2=-1)))
-        total = -jnp.sum(log_diagonal) - 0.5 * q.mean.value.size
+        total = -jnp.sum(log_diagonal(q.root.value)) - 0.5 * q.mean.value.size
         for index, (centre, turn) in enumerate(zip(centres, turns, strict=True)):
             total = total + _expected(turn, self._own_root(index), centre)
         return total
