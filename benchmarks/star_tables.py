@@ -8,17 +8,15 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jax.scipy.special import logsumexp
-from scipy import stats
 
 import dgpax
 from dgpax.inference import Fit, Gradient, NaturalGradient, Settling, StopWhenStale, Variational, flat_adam
@@ -38,8 +36,7 @@ much depends on the directions. A tenth of the training rows is held out, and th
 there, looked at every 250 steps, is kept (the paper keeps its last state, after a rule of its own); the sparse GP needs
 no such rows. Natural gradients with a rate of 0.1, or 0.03 where there are more than four batches of rows, whose noise
 costs more, and Adam 0.05 for the rest; all rates fall to zero over the last 60% of the steps. The paper has Adam. The
-test log-likelihood is that of the mixture over 1,000 samples, in the units of y. The paired test is of the differences
-between stripes-and-arrow and the mean field over the splits (two-sided t)."""
+test log-likelihood is that of the mixture over 1,000 samples, in the units of y."""
 TABLES = (
     Table(
         title="Test log-likelihood (Table 1: extrapolation, Table S2: interpolation)",
@@ -54,12 +51,6 @@ TABLES = (
             Column("held_out", "held-out rows", ".3f"),
         ),
         published=PUBLISHED,
-    ),
-    Table(
-        title="Stripes-and-arrow against the mean field, paired over splits",
-        kind="paired",
-        names=("dataset", "setting", "layers", "by"),
-        columns=(Column("difference", "difference", ".4f"), Column("p_value", "p", ".3g")),
     ),
 )
 BATCH, SAMPLES, EVERY = 512, 1_000, 250
@@ -179,24 +170,6 @@ def scores(fitted: Fit, test: dgpax.Dataset) -> Record:
     }
 
 
-def paired(records: Sequence[Mapping[str, Any]]) -> list[Record]:
-    """Stripes-and-arrow less the mean field, over the splits, where both were run."""
-    rows: list[Record] = []
-    fits = [record for record in records if record["kind"] == "fit"]
-    for dataset, setting, by in dict.fromkeys((fit["dataset"], fit["setting"], fit["by"]) for fit in fits):
-        here = [fit for fit in fits if (fit["dataset"], fit["setting"], fit["by"]) == (dataset, setting, by)]
-        for layers in (2, 3):
-            ours, theirs = (
-                np.array([record["log_likelihood"] for record in here if record["model"] == f"{word}-{layers}"], float)
-                for word in ("stripes-and-arrow", "mean-field")
-            )
-            if len(ours) == len(theirs) > 1:
-                labels: Record = {"kind": "paired", "dataset": dataset, "setting": setting, "layers": layers, "by": by}
-                p_value = float(stats.ttest_rel(ours, theirs).pvalue)
-                rows.append(labels | {"difference": float(np.mean(ours - theirs)), "p_value": p_value})
-    return rows
-
-
 def main(arguments: Sequence[str]) -> Path:
     """Run, and write the file anew after every model."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.star_tables", description=__doc__)
@@ -218,7 +191,7 @@ def main(arguments: Sequence[str]) -> Path:
                 records += run(dataset, setting, model, **{word: getattr(chosen, word) for word in words})
                 path = write(
                     "star_tables",
-                    records + paired(records),
+                    records,
                     command=command_line("benchmarks.star_tables", arguments),
                     precision="float64",
                     seeds=list(range(chosen.splits)),

@@ -71,8 +71,8 @@ INTRODUCTION = """\
 One step of Adam on the ELBO of a deep GP: loss, gradient and update, all rows at once, one sample. 8 columns, inner
 layers of width 8 with identity means, 100 inducing points per layer whose locations are trained, an ARD RBF kernel
 shared by the outputs of a layer, whitened q(u) with a full Cholesky factor per output, Gaussian noise. All libraries
-start from the same values. Milliseconds per step are the median and the least over runs of 25 steps (in the files of
-GPUs after 210dfdb dgpax takes 100, as `fit` does there), the first two runs of every process (compilation) left out;
+start from the same values. Milliseconds per step are the median and the least over runs of 25 steps (on GPUs dgpax
+takes 100, as `fit` does there), the first two runs of every process (compilation) left out;
 the libraries take turns, each in a fresh process. The ELBO per row, in the first and in the 125th step of a process,
 shows that they do the same. dgpax's time is that of the loop of `fit`; GPflux
 steps in a `tf.function`, GPyTorch as in its tutorial. Mixed is dgpax on float32 data, with Kuu and its factor in

@@ -27,6 +27,7 @@ from benchmarks import (  # noqa: E402
     people,
     regression,
     report,
+    star_pairs,
     star_studies,
     star_tables,
     steps,
@@ -283,15 +284,24 @@ def test_extrapolation_tests_on_one_side_of_the_training_rows():
     assert np.min(np.asarray(train.x) @ direction) >= np.max(np.asarray(test.x) @ direction)
 
 
-def test_posteriors_are_compared_in_pairs():
-    def fits(model, values):
-        labels = {"kind": "fit", "dataset": "boston", "setting": "extrapolation", "model": model, "by": "dgpax"}
-        return [labels | {"log_likelihood": value} for value in values]
+def test_posteriors_are_compared_in_pairs(tmp_path):
+    def fits(dataset, model, values, steps=10):
+        labels = {"kind": "fit", "dataset": dataset, "setting": "extrapolation", "model": model, "by": "dgpax"}
+        labels |= {"steps": steps}
+        return [labels | {"split": split, "log_likelihood": value} for split, value in enumerate(values)]
 
-    records = fits("stripes-and-arrow-2", [1.0, 2.0, 3.5]) + fits("mean-field-2", [0.5, 1.0, 2.0])
-    (row,) = star_tables.paired(records + fits("mean-field-3", [0.0, 1.0, 2.0]))
-    assert row["difference"] == pytest.approx(1.0)
-    assert row["p_value"] == pytest.approx(0.0741799, abs=1e-6)
+    records = fits("boston", "stripes-and-arrow-2", [1.0, 2.0, 3.5]) + fits("boston", "mean-field-2", [0.5, 1.0, 2.0])
+    records += fits("energy", "mean-field-2", [1.0, 2.0]) + fits("energy", "stripes-and-arrow-2", [0.9, 4.0, 7.0])
+    given = {"precision": "float64", "seeds": [0], "seconds": 0.0, "peers": {}, "folder": tmp_path}
+    records += fits("boston", "mean-field-3", [0.0, 1.0], 20) + fits("boston", "stripes-and-arrow-3", [0.0, 1.0])
+    _record.write("star_tables", records, command="", **given)
+    pooled, boston, energy = json.loads(star_pairs.main(["--results", str(tmp_path)]).read_text("utf-8"))["records"]
+    assert boston["difference"] == pytest.approx(1.0)
+    assert boston["p_value"] == pytest.approx(0.0741799, abs=1e-6)
+    assert (boston["better"], boston["splits"], boston["p_ranks"]) == (3, 3, pytest.approx(0.25))
+    assert (energy["better"], energy["splits"]) == (1, 2)
+    assert (pooled["dataset"], pooled["better"], pooled["splits"]) == ("all", 4, 5)
+    assert "difference" not in pooled
 
 
 def test_kernels_are_shown_by_their_time(capsys):
