@@ -56,19 +56,35 @@ def squared_distances(
 
 def squared_distances_within(x: Float[Array, "*b N D"]) -> Float[Array, "*b N N"]:
     """|x_n − x_m|², always by differences: the diagonal is exactly zero."""
+    return _squared_distances_within(x)
+
+
+@jax.custom_jvp
+def _squared_distances_within(x):
     return _squared_distances(x, x, True)
+
+
+@_squared_distances_within.defjvp
+def _squared_distances_within_jvp(primals, tangents):
+    """As between two sets, but with one product and its transpose: in reverse, one product with a sum of two."""
+    (x,), (dx,) = primals, tangents
+    centred, _ = _centred(x, x)
+    mixed = matmul(centred, jnp.swapaxes(dx, -1, -2))
+    along = _dots(centred, dx)
+    change = 2.0 * (along[..., :, None] + along[..., None, :] - mixed - jnp.swapaxes(mixed, -1, -2))
+    return _squared_distances_within(x), change
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(2,))
 def _squared_distances(x, y, by_differences):
     eps = float(jnp.finfo(x.dtype).eps)
-    rounding = 2.0 * (16.0 * eps) ** 2 * _sums_of_squares(x, y)
+    centred_x, centred_y = _centred(x, y)
+    squares = _sums_of_squares(centred_x, centred_y)
+    rounding = (16.0 * eps) ** 2 * (_sums_of_squares(x, y) + squares)
     if by_differences:
         return _zero_up_to(rounding, _sum_over_columns(x, y))
-    x, y = _centred(x, y)
-    squares = _sums_of_squares(x, y)
     rounding = rounding + 2.0 * x.shape[-1] ** 0.5 * eps * squares
-    return _zero_up_to(rounding, squares - 2.0 * matmul(x, jnp.swapaxes(y, -1, -2)))
+    return _zero_up_to(rounding, squares - 2.0 * matmul(centred_x, jnp.swapaxes(centred_y, -1, -2)))
 
 
 @_squared_distances.defjvp

@@ -38,7 +38,10 @@ def quadratic_forms(rows: Float[Array, "*b N M"], matrices: Float[Array, "P M M"
 
 @quadratic_forms.defjvp
 def _quadratic_forms_jvp(primals, tangents):
-    (rows, matrices), (d_rows, d_matrices) = primals, tangents
+    return _forms_and_change(*primals, *tangents)
+
+
+def _forms_and_change(rows, matrices, d_rows, d_matrices):
     products = _products(rows, matrices)
     along_rows = 2.0 * jnp.sum(products * d_rows[..., None, :], axis=-1)
     along_matrices = jnp.sum(_products(rows, d_matrices) * rows[..., None, :], axis=-1)
@@ -53,8 +56,19 @@ def row_norms(A: Float[Array, "*b N M"], roots: Float[Array, "P M M"]) -> Float[
     """
     if jax.default_backend() == "cpu":
         return _row_norms_in_blocks(A, roots)
-    roots = jnp.tril(roots)
-    return jnp.maximum(quadratic_forms(A, matmul(roots, roots.mT)), 0.0)
+    return jnp.maximum(_norms_by_covariances(A, jnp.tril(roots)), 0.0)
+
+
+@jax.custom_jvp
+def _norms_by_covariances(rows: Float[Array, "*b N M"], roots: Float[Array, "P M M"]) -> Float[Array, "*b N P"]:
+    """The derivative along dR is that of 2 dR Rᵀ, not of dR Rᵀ + R dRᵀ: the same for a form, and half the products."""
+    return jnp.sum(_products(rows, matmul(roots, roots.mT)) * rows[..., None, :], axis=-1)
+
+
+@_norms_by_covariances.defjvp
+def _norms_by_covariances_jvp(primals, tangents):
+    (rows, roots), (d_rows, d_roots) = primals, tangents
+    return _forms_and_change(rows, matmul(roots, roots.mT), d_rows, 2.0 * matmul(d_roots, roots.mT))
 
 
 def _row_norms_in_blocks(A: Float[Array, "*b N M"], roots: Float[Array, "P M M"]) -> Float[Array, "*b N P"]:
