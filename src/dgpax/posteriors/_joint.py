@@ -107,7 +107,11 @@ def _coordinates(index: int, projection: Projection, carry: JointCarry) -> Coord
 
 
 def _mean(carry: JointCarry, layer: Coordinates, earlier: Sequence[RowMatrix | None]) -> Float[Array, "*b N C"]:
-    mean = matmul(layer.A, carry.mean[np.array(layer.processes)][..., None])[..., 0].mT
+    own = _taken(carry.mean, layer.processes)
+    if layer.A.shape[-3] == 1:
+        mean = matmul(layer.A[..., 0, :, :], own.mT)
+    else:
+        mean = matmul(layer.A, own[..., None])[..., 0].mT
     for part, drawn in zip(earlier, carry.drawn, strict=True):
         mean = mean if part is None else mean + part.times(drawn.noise)
     return mean
@@ -177,7 +181,7 @@ def _covariances(
     The products with S are those of the rows b, which for the first layer carry no sample axis.
     """
     own, earlier = np.transpose(pairs)
-    S = carry.covariance[np.array([carry.pattern.places[layer.processes[c], other.processes[d]] for c, d in pairs])]
+    S = _taken(carry.covariance, [carry.pattern.places[layer.processes[c], other.processes[d]] for c, d in pairs])
     A, B = layer.A, other.A
     if A.shape[-3] == 1 and layer is other:
         return quadratic_forms(A[..., 0, :, :], 0.5 * (S + S.mT))
@@ -185,6 +189,12 @@ def _covariances(
         return bilinear_forms(A[..., 0, :, :], S, B[..., 0, :, :])
     left, right = (rows if rows.shape[-3] == 1 else rows[..., index, :, :] for rows, index in ((A, own), (B, earlier)))
     return jnp.sum(matmul(right, S.mT) * left, axis=-1).mT
+
+
+def _taken(array: Float[Array, "n *rest"], places: Sequence[int]) -> Float[Array, "k *rest"]:
+    """The entries at these places; as a slice where they are one after the other, whose derivative is no scatter."""
+    start, end = places[0], places[-1] + 1
+    return array[start:end] if list(places) == list(range(start, end)) else array[np.array(places)]
 
 
 def _minus(a: RowMatrix | None, b: RowMatrix) -> RowMatrix:
