@@ -10,7 +10,7 @@ import pytest
 
 import dgpax
 from dgpax.inference import Gradient, Settling
-from dgpax.inference._collapse import KEEP_EVERY, collapsed, refuge, updated
+from dgpax.inference._collapse import KEEP_EVERY, WINDOW, collapsed, doubtful, refuge, updated
 
 STEPS, JUMP = 250, 130
 ROWS = jnp.asarray(100.0)
@@ -57,6 +57,27 @@ def test_what_counts_as_a_collapse():
     assert bool(collapsed(kept, jnp.asarray(890.0), ROWS))
     noisy = kept._replace(spread=jnp.asarray(50.0))
     assert not bool(collapsed(noisy, jnp.asarray(890.0), ROWS))
+
+
+def test_first_objectives_are_no_collapse_however_much_they_vary():
+    kept = refuge(jnp.asarray(0.0))
+    for step in range(WINDOW):
+        objective = jnp.asarray(-1e4 * (5 + step % 2))
+        assert not bool(collapsed(kept, objective, ROWS))
+        kept = updated(kept, jnp.asarray(0.0), objective, jnp.asarray(step))
+    assert not bool(collapsed(kept, jnp.asarray(-6e4), ROWS))
+    assert bool(collapsed(kept, jnp.asarray(-2e5), ROWS))
+
+
+@pytest.mark.parametrize("fall", [200.0, 1e4, 1e7])
+def test_a_fit_goes_back_a_few_times_only(fall):
+    kept = refuge(jnp.asarray(0.0))
+    for step in range(WINDOW):
+        kept = updated(kept, jnp.asarray(0.0), jnp.asarray(0.0), jnp.asarray(step))
+    refused = 0
+    while bool(collapsed(kept, jnp.asarray(-fall), ROWS)):
+        kept, refused = doubtful(kept, jnp.asarray(-fall)), refused + 1
+    assert 1 <= refused <= 4
 
 
 def test_only_states_above_the_running_mean_are_kept():

@@ -11,7 +11,7 @@ from ..data import Dataset
 from ..errors import InputError
 from ..typing import Array, Float, Int
 from ._base import AbstractEngine, Problem, keep_where, suitable_steps_per_call
-from ._collapse import Refuge, collapsed, refuge, updated
+from ._collapse import Refuge, collapsed, doubtful, refuge, updated
 from ._gradient import Gradient
 from ._natural import NaturalGradient
 
@@ -68,7 +68,8 @@ class Settling(AbstractEngine):
         num_rows = _num_rows(problem)
         bad = collapsed(state.kept, info.objective, num_rows)
         back = state.kept.state._replace(caution=0.5 * caution)
-        kept = keep_where(bad, state.kept, updated(state.kept, state.inner, info.objective, step))
+        good = updated(state.kept, state.inner, info.objective, step)
+        kept = keep_where(bad, doubtful(state.kept, info.objective), good)
         heard = jnp.where(bad, state.average, info.objective)
         started = jnp.isfinite(state.average)
         average = jnp.where(started, state.average + (heard - state.average) * 2 / self.patience, heard)
