@@ -18,7 +18,7 @@ from ..posteriors import AbstractLatents, AbstractPosterior, Encoder, PointsAsLo
 from ._base import AbstractMethod, largest_kuu
 from ._gradient import Gradient
 from ._mismatch import refuse_blocks
-from ._natural import NaturalGradient
+from ._settling import Settling
 
 CPU_CHUNK_ROWS = 500
 """Rows whose intermediates stay in a CPU's cache (measured)."""
@@ -92,9 +92,9 @@ class Variational(AbstractMethod):
         return largest_kuu(model)
 
     def default_engine(self):
-        """Natural gradients; Adam for points as locations, whose KL isn't that of a Gaussian."""
+        """Natural gradients that come to rest; Adam for points as locations, whose KL isn't that of a Gaussian."""
         drawn = self.posterior == "points-as-locations" or isinstance(self.posterior, PointsAsLocations)
-        return Gradient() if drawn else NaturalGradient()
+        return Gradient() if drawn else Settling()
 
     def _latents(self, layer: LatentVariables, data: Dataset, index: int) -> AbstractLatents:
         if self.latents == "rows":
