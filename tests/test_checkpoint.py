@@ -19,7 +19,7 @@ import pytest
 
 import dgpax
 from dgpax.errors import InputError, ModelFileError
-from dgpax.inference import LBFGS, Exact, Gradient, NaturalGradient, Sparse, StopWhenStale, Variational
+from dgpax.inference import LBFGS, Exact, Gradient, NaturalGradient, Settling, Sparse, StopWhenStale, Variational
 from dgpax.storage import fingerprint
 
 
@@ -161,6 +161,13 @@ def test_fingerprints_see_settings_of_optimisers_and_functions():
         return itself
 
     assert fingerprint(itself) == fingerprint(itself)
+
+
+def test_default_engines_are_the_same_in_a_process_that_checks_no_shapes():
+    engines = "from dgpax.inference import *; engines = [Gradient(), NaturalGradient(), Settling()]"
+    printed = "from dgpax.storage import fingerprint; print(*map(fingerprint, engines))"
+    done = subprocess.run([sys.executable, "-c", f"{engines}; {printed}"], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [fingerprint(engine) for engine in (Gradient(), NaturalGradient(), Settling())]
 
 
 def kill_and_resume(folder: Path, whole: dgpax.Fit, rng: np.random.Generator) -> None:

@@ -29,7 +29,7 @@ class Refuge(NamedTuple):
 def refuge(state: Any) -> Refuge:
     """Before the first step."""
     number = jnp.result_type(float)
-    return Refuge(state, jnp.full((), -jnp.inf, number), jnp.zeros((), number), jnp.zeros((), int))
+    return Refuge(state, jnp.zeros((), number), jnp.zeros((), number), jnp.zeros((), int))
 
 
 def collapsed(kept: Refuge, objective: Float[Array, ""], num_rows: Float[Array, ""]) -> Bool[Array, ""]:
@@ -43,7 +43,7 @@ def collapsed(kept: Refuge, objective: Float[Array, ""], num_rows: Float[Array, 
 
 def updated(kept: Refuge, state: Any, objective: Float[Array, ""], step: Int[Array, ""]) -> Refuge:
     """After the objective of a state that hasn't collapsed."""
-    first = ~jnp.isfinite(kept.level)
+    first = kept.seen == 0
     change = jnp.where(first, 0.0, objective - kept.level)
     level = jnp.where(first, objective, kept.level + change / WINDOW).astype(kept.level.dtype)
     spread = (kept.spread + (jnp.abs(change) - kept.spread) / WINDOW).astype(kept.spread.dtype)

@@ -54,17 +54,13 @@ def squared_distances(
     return _squared_distances(x, y, x.shape[-1] <= few)
 
 
+@jax.custom_jvp
 def squared_distances_within(x: Float[Array, "*b N D"]) -> Float[Array, "*b N N"]:
     """|x_n − x_m|², always by differences: the diagonal is exactly zero."""
-    return _squared_distances_within(x)
-
-
-@jax.custom_jvp
-def _squared_distances_within(x):
     return _squared_distances(x, x, True)
 
 
-@_squared_distances_within.defjvp
+@squared_distances_within.defjvp
 def _squared_distances_within_jvp(primals, tangents):
     """As between two sets, but with one product and its transpose: in reverse, one product with a sum of two."""
     (x,), (dx,) = primals, tangents
@@ -72,7 +68,7 @@ def _squared_distances_within_jvp(primals, tangents):
     mixed = matmul(centred, jnp.swapaxes(dx, -1, -2))
     along = _dots(centred, dx)
     change = 2.0 * (along[..., :, None] + along[..., None, :] - mixed - jnp.swapaxes(mixed, -1, -2))
-    return _squared_distances_within(x), change
+    return squared_distances_within(x), change
 
 
 @partial(jax.custom_jvp, nondiff_argnums=(2,))

@@ -62,7 +62,7 @@ def row_norms(A: Float[Array, "*b N M"], roots: Float[Array, "P M M"]) -> Float[
 @jax.custom_jvp
 def _norms_by_covariances(rows: Float[Array, "*b N M"], roots: Float[Array, "P M M"]) -> Float[Array, "*b N P"]:
     """The derivative along dR is that of 2 dR Rᵀ, not of dR Rᵀ + R dRᵀ: the same for a form, and half the products."""
-    return jnp.sum(_products(rows, matmul(roots, roots.mT)) * rows[..., None, :], axis=-1)
+    return quadratic_forms(rows, matmul(roots, roots.mT))
 
 
 @_norms_by_covariances.defjvp

@@ -13,7 +13,7 @@ from ..posteriors import AbstractPosterior
 from ..propagate import Noise, draw_noise, propagate
 from ..typing import Array, Float, RandomKey
 from ._base import AbstractTerms
-from ._rows import idle_rows, sum_over_rows, with_idle_rows
+from ._rows import aligned, sum_over_rows
 
 
 class ELBOTerms(AbstractTerms):
@@ -79,7 +79,7 @@ def _terms(
 ) -> ELBOTerms:
     """The likelihood under `functions`, the KL of the posterior."""
     carry = functions.begin(model.layers)
-    rows = _aligned((batch.x, batch.y, batch.weights, batch.row_numbers(), rows_first(noise)))
+    rows = aligned((batch.x, batch.y, batch.row_numbers(), rows_first(noise)), batch.weights)
     per_chunk = sum_over_rows(expected_log_likelihood, (model, functions, carry), rows, chunk_rows)
     return ELBOTerms(
         batch.scale * per_chunk,
@@ -89,21 +89,10 @@ def _terms(
     )
 
 
-def _aligned(rows: tuple) -> tuple:
-    """The rows, and some of weight 0 where the device would rather have those than not."""
-    x, y, weights, numbers, noise = rows
-    added = idle_rows(len(x))
-    if not added:
-        return rows
-    weights = jnp.ones(len(x), x.dtype) if weights is None else weights
-    x, y, numbers, noise = with_idle_rows((x, y, numbers, noise), added)
-    return x, y, jnp.pad(weights, (0, added)), numbers, noise
-
-
 def expected_log_likelihood(shared, rows) -> Float[Array, ""]:
     """Σ_n of E_q[log p(y_n | f_n)], as often as the row counts, averaged over samples."""
     model, posterior, carry = shared
-    x, y, weights, numbers, noise = rows
+    (x, y, numbers, noise), weights = rows
     batch = Dataset(x, y, rows=numbers, weights=weights)
     q = propagate(model.layers, posterior, x, carry, rows_first(noise), batch=batch)
     per_row = batch.weighted(model.likelihood.expected_log_prob(q, y))

@@ -17,17 +17,19 @@ ALIGN_FROM = 2_048
 """With fewer rows, a sum over them isn't split."""
 
 
-def idle_rows(num_rows: int) -> int:
-    """How many rows of weight 0 to add on an accelerator, where XLA cuts long sums into equal parts.
+def aligned(rows: PyTree, weights: Float[Array, " N"] | None) -> tuple[PyTree, Float[Array, " N2"] | None]:
+    """Rows and their weights; on an accelerator the last row some times again, with weight 0.
 
-    It would else copy each of the large arrays that are summed over, to pad it.
+    XLA cuts long sums into equal parts there, and would else copy each of the large arrays that are summed over, to pad
+    it.
     """
-    return 0 if jax.default_backend() == "cpu" or num_rows < ALIGN_FROM else -num_rows % ALIGNED_ROWS
-
-
-def with_idle_rows(rows: PyTree, number: int) -> PyTree:
-    """The last row again, that many times, in arrays whose first axis is the row."""
-    return jax.tree.map(lambda leaf: jnp.concatenate([leaf, jnp.repeat(leaf[-1:], number, axis=0)]), rows)
+    like = jax.tree.leaves(rows)[0]
+    added = -len(like) % ALIGNED_ROWS
+    if jax.default_backend() == "cpu" or len(like) < ALIGN_FROM or not added:
+        return rows, weights
+    weights = jnp.ones(len(like), like.dtype) if weights is None else weights
+    rows = jax.tree.map(lambda leaf: jnp.concatenate([leaf, jnp.repeat(leaf[-1:], added, axis=0)]), rows)
+    return rows, jnp.pad(weights, (0, added))
 
 
 def sum_over_rows(

@@ -20,6 +20,7 @@ from ..distributions import Gaussian, GaussianOverOutputs
 from ..linalg import AbstractRoot, BlockPattern, bilinear_forms, matmul, quadratic_forms
 from ..typing import Array, Float
 from ._base import AbstractCarry
+from ._mean_field import whitened_mean
 from ._rows import RowMatrix
 
 
@@ -107,11 +108,7 @@ def _coordinates(index: int, projection: Projection, carry: JointCarry) -> Coord
 
 
 def _mean(carry: JointCarry, layer: Coordinates, earlier: Sequence[RowMatrix | None]) -> Float[Array, "*b N C"]:
-    own = _taken(carry.mean, layer.processes)
-    if layer.A.shape[-3] == 1:
-        mean = matmul(layer.A[..., 0, :, :], own.mT)
-    else:
-        mean = matmul(layer.A, own[..., None])[..., 0].mT
+    mean = whitened_mean(layer.A, _taken(carry.mean, layer.processes)).mT
     for part, drawn in zip(earlier, carry.drawn, strict=True):
         mean = mean if part is None else mean + part.times(drawn.noise)
     return mean

@@ -143,7 +143,9 @@ def _kl(block: GaussianBlock) -> Float[Array, ""]:
 
 
 def whitened_mean(A: Float[Array, "*b Q N M"], mean: Float[Array, "*c R M"]) -> Float[Array, "*d P N"]:
-    """A m, for every output: Q and R are P, or 1 where outputs share them."""
+    """A m, for every output: Q and R are P, or 1 where outputs share them. A shared A takes one product for all."""
+    if A.shape[-3] == 1:
+        return matmul(A[..., 0, :, :], mean.mT).mT
     return matmul(A, mean[..., None])[..., 0]
 
 

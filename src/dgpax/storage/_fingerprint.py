@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -52,8 +53,9 @@ def _children(value: Any) -> list[Any]:
     if isinstance(value, frozenset | set):
         return sorted(map(fingerprint, value))
     if isinstance(value, types.FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        return [value.__module__, value.__qualname__, value.__code__, value.__defaults__, value.__kwdefaults__, *cells]
+        inner = _without_checks(value)
+        cells = [cell.cell_contents for cell in inner.__closure__ or ()]
+        return [inner.__module__, inner.__qualname__, inner.__code__, inner.__defaults__, inner.__kwdefaults__, *cells]
     if isinstance(value, types.CodeType):
         return [value.co_code, value.co_names, value.co_consts]
     if isinstance(value, types.MethodType):
@@ -61,6 +63,12 @@ def _children(value: Any) -> list[Any]:
     if isinstance(value, functools.partial):
         return [value.func, value.args, value.keywords]
     return []
+
+
+def _without_checks(function: Any) -> Any:
+    """Our own functions without the checks of shapes that a process may have asked jaxtyping to wrap around them."""
+    ours = function.__module__.partition(".")[0] == __name__.partition(".")[0]
+    return inspect.unwrap(function) if ours else function
 
 
 def _type_name(value: Any) -> str:
