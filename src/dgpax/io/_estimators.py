@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import ModelFileError
 from ..estimators import AbstractEstimator, DeepGPClassifier, DeepGPRegressor, DeepGPTransformer
 from ..inference import Fit
+from ..stride import StrideFit
 
 ESTIMATORS = {kind.__name__: kind for kind in (DeepGPRegressor, DeepGPClassifier, DeepGPTransformer)}
 LEARNT = (
@@ -51,9 +52,8 @@ def as_saved(estimator: AbstractEstimator) -> SavedEstimator:
     if ESTIMATORS.get(kind) is not type(estimator):
         raise ModelFileError(f"{kind} isn't one of {', '.join(ESTIMATORS)}.")
     learnt = {name: value for name, value in vars(estimator).items() if name in LEARNT}
-    if not isinstance(learnt.get("fit_"), Fit):
-        found = type(learnt["fit_"]).__name__ if "fit_" in learnt else "none"
-        raise ModelFileError(f"An estimator with a Fit can be saved; this one has {found}. Call fit; not with stride.")
+    if "fit_" not in learnt:
+        raise ModelFileError(f"This {kind} isn't fitted yet, and only a fitted one can be saved. Call fit first.")
     return SavedEstimator(kind, estimator.get_params(deep=False), {n: _plain(v) for n, v in learnt.items()})
 
 
@@ -64,7 +64,7 @@ def as_estimator(saved: SavedEstimator) -> AbstractEstimator:
         raise ModelFileError(f"The file holds no estimator that is known: {str(saved.kind)[:100]!r}.")
     if set(saved.settings) != set(kind().get_params(deep=False)) or not set(saved.learnt) <= set(LEARNT):
         raise ModelFileError(f"The file holds a {saved.kind} with other arguments, of another version of dgpax.")
-    if not isinstance(saved.learnt.get("fit_"), Fit):
+    if not isinstance(saved.learnt.get("fit_"), Fit | StrideFit):
         raise ModelFileError(f"The file holds a {saved.kind} without a fitted model.")
     estimator = kind(**saved.settings)
     vars(estimator).update({name: _restored(value) for name, value in saved.learnt.items()})

@@ -6,19 +6,22 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..alignment import WarpedFit
 from ..errors import InputTypeError, ModelFileError
 from ..estimators import AbstractEstimator
 from ..inference import Fit
 from ..storage import read, write
+from ..stride import StrideFit
 from ._estimators import SavedEstimator, as_estimator, as_saved
 from ._registry import REGISTRY
 from ._table_model import TableModel
 
 KIND = "dgpax model"
+Saved = Fit | StrideFit | WarpedFit | TableModel
 
 
 def save(
-    fitted: Fit | AbstractEstimator | TableModel, path: str | os.PathLike[str], *, own: Sequence[type | Callable] = ()
+    fitted: Saved | AbstractEstimator, path: str | os.PathLike[str], *, own: Sequence[type | Callable] = ()
 ) -> None:
     """Write a fitted model or estimator to one file, or leave what was there if that fails.
 
@@ -38,7 +41,7 @@ def save(
     True
     """
     value = as_saved(fitted) if isinstance(fitted, AbstractEstimator) else fitted
-    if not isinstance(value, Fit | SavedEstimator | TableModel):
+    if not isinstance(value, Saved | SavedEstimator):
         raise InputTypeError(f"save(fitted, path) takes what fit() returns; got {type(fitted).__name__}.")
     write(path, KIND, value, REGISTRY.with_own(tuple(own)))
 
@@ -46,8 +49,8 @@ def save(
 def load_model(path: str | os.PathLike[str], *, own: Sequence[type | Callable] = ()) -> Any:
     """Read a fitted model; on the same machine it predicts what the saved one did, to the last bit.
 
-    A `Fit` or an estimator, whichever was saved. Of a file by `dgpax fit` it is a table's model, whose `fit` is a `Fit`
-    and whose `encoding` tells how a table becomes numbers.
+    A `Fit`, a `StrideFit`, a `WarpedFit` or an estimator, whichever was saved. Of a file by `dgpax fit` it is a table's
+    model, whose `fit` is a `Fit` and whose `encoding` tells how a table becomes numbers.
 
     Everything in the file is checked first, and nothing in it is run: one from a stranger can at worst be a bad model.
 
@@ -60,6 +63,6 @@ def load_model(path: str | os.PathLike[str], *, own: Sequence[type | Callable] =
     fitted = read(path, KIND, REGISTRY.with_own(tuple(own)))
     if isinstance(fitted, SavedEstimator):
         return as_estimator(fitted)
-    if not isinstance(fitted, Fit | TableModel):
+    if not isinstance(fitted, Saved):
         raise ModelFileError(f"{path} holds a {type(fitted).__name__}, not a fitted model.")
     return fitted

@@ -1,12 +1,15 @@
-"""The classes of dgpax that a saved model may be made of: all concrete public ones of these packages."""
+"""The classes of dgpax that a file may be made of: all concrete ones with named fields, of these packages."""
 
 from __future__ import annotations
 
 import inspect
+import pkgutil
 import types
 from collections.abc import Iterator
+from importlib import import_module
 
 from .. import (
+    alignment,
     data,
     distributions,
     inducing,
@@ -19,12 +22,15 @@ from .. import (
     model,
     parameters,
     posteriors,
+    stride,
+    warps,
 )
 from ..storage import Names, is_record
 from ._estimators import SavedEstimator, Texts
 from ._table_model import TableModel
 
 PACKAGES = (
+    alignment,
     data,
     distributions,
     inducing,
@@ -37,15 +43,23 @@ PACKAGES = (
     model,
     parameters,
     posteriors,
+    stride,
+    warps,
 )
 
 
 def _classes(package: types.ModuleType) -> Iterator[tuple[str, type]]:
-    """The concrete classes with named fields that a package defines and publishes."""
-    for name, value in vars(package).items():
-        own = is_record(value) and value.__module__.startswith(package.__name__)
-        if own and not name.startswith("_") and not inspect.isabstract(value) and not name.startswith("Abstract"):
-            yield f"{package.__name__.removeprefix('dgpax.')}.{name}", value
+    for module in _modules(package):
+        for name, value in vars(module).items():
+            own = is_record(value) and value.__module__ == module.__name__
+            if own and not name.startswith(("_", "Abstract")) and not inspect.isabstract(value):
+                yield f"{package.__name__.removeprefix('dgpax.')}.{name}", value
+
+
+def _modules(package: types.ModuleType) -> Iterator[types.ModuleType]:
+    yield package
+    for found in pkgutil.iter_modules(getattr(package, "__path__", ())):
+        yield import_module(f"{package.__name__}.{found.name}")
 
 
 REGISTRY = Names(

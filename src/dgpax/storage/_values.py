@@ -72,7 +72,7 @@ class _Encoder:
         name = self.names.of(type(value))
         if name is None:
             raise ModelFileError(
-                f"{_place(path)} is a {type(value).__qualname__}, which isn't a public class of dgpax. For a class of "
+                f"{_place(path)} is a {type(value).__qualname__}, which isn't a class of dgpax. For a class of "
                 f"your own say so on saving and on loading: own=({type(value).__name__},)."
             )
         stem = f"{path}." if path else ""
