@@ -19,22 +19,22 @@ import numpy as np
 from scipy.spatial import KDTree
 
 import dgpax
-from dgpax.inference import NaturalGradient, Variational
+from dgpax.inference import Variational
 from dgpax.objectives import elbo, sampled_elbo
 
 from ._record import RESULTS, Record, command_line, write
 from ._tables import Column, Table
 from .star import make_engine
-from .star_tables import extrapolation
+from .star_tables import extrapolation, settling
 
 TITLE = "Studies of coupled posteriors"
 INTRODUCTION = """\
 Estimators: the fully coupled posterior on concrete (128 points, widths 5-5-1, all rows, Adam 0.005, 5 samples),
 trained on the bound with inducing outputs integrated out (Theorem 1) or drawn; both are judged by the former, with
 1,000 samples. The noise is the standard deviation of the two estimates of the bound, where the first fit ends.
-Calibration: kin8nm, extrapolation splits (with other directions in the files up to 29dfcc3), three layers and the
-sparse GP, natural gradients; medians over the test rows of all splits in ten bins by the distance to the nearest
-training row, and means in ten bins by predicted variance. A ratio above 1 means that the variance is too small."""
+Calibration: kin8nm, extrapolation splits, three layers and the sparse GP, natural gradients as in the tables; medians
+over the test rows of all splits in ten bins by the distance to the nearest training row, and means in ten bins by
+predicted variance. A ratio above 1 means that the variance is too small."""
 TABLES = (
     Table(
         title="Integrated out or drawn (concrete)",
@@ -118,7 +118,7 @@ def calibration(quick: bool, splits: int, steps: int) -> list[Record]:
     trains = [train for train, _ in pairs]
     for name, (posterior, layers) in MODELS.items():
         models = [dgpax.star(train, layers, num_inducing) for train in trains]
-        engine = NaturalGradient(max_steps=steps, steps_per_call=min(250, steps), batch_size=min(512, len(trains[0].x)))
+        engine = settling("natural", trains[0].num_rows, steps)
         fits = dgpax.fit_many(models, trains, Variational(posterior, 5), engine=engine, progress=False)
         distance, variance, error = np.hstack([_of_rows(*both) for both in zip(fits, pairs, strict=True)])
         for index, rows in enumerate(np.array_split(np.argsort(distance), BINS)):

@@ -110,18 +110,16 @@ def run(
     ]
 
     rules = [_rule(rows, steps) for rows in scaled if rows is not None]
-    settling = Settling(
-        engine=_steps_of(engine, trains[0].num_rows),
-        patience=steps,
-        settle_steps=max(1, 3 * steps // 5),
-        max_steps=steps,
-        steps_per_call=min(EVERY, steps),
-    )
     started = time.perf_counter()
     fits = dgpax.fit_many(
-        models, trains, Variational(word, 5), engine=settling, seeds=splits, progress=False,
+        models,
+        trains,
+        Variational(word, 5),
+        engine=settling(engine, trains[0].num_rows, steps),
+        seeds=splits,
         stopping=rules.__getitem__ if rules else None,
-    )  # fmt: skip
+        progress=False,
+    )
     seconds = time.perf_counter() - started
     labels: Record = {"kind": "fit", "dataset": dataset, "setting": setting, "model": model, "by": ENGINES[engine]}
     records: list[Record] = [
@@ -136,6 +134,17 @@ def run(
     done = f"{mean:.3f} in {seconds:.0f} s, scored after {total:.0f} s"
     print(f"{dataset} {setting} {model} {engine}: {done}", flush=True)
     return records
+
+
+def settling(engine: str, num_rows: int, steps: int) -> Settling:
+    """So many steps, with rates that fall to zero over the last 60% of them."""
+    return Settling(
+        engine=_steps_of(engine, num_rows),
+        patience=steps,
+        settle_steps=max(1, 3 * steps // 5),
+        max_steps=steps,
+        steps_per_call=min(EVERY, steps),
+    )
 
 
 def _steps_of(engine: str, num_rows: int) -> NaturalGradient | Gradient:
