@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from functools import cache
 from pathlib import Path
 
@@ -161,6 +162,8 @@ def test_fingerprints_see_settings_of_optimisers_and_functions():
         return itself
 
     assert fingerprint(itself) == fingerprint(itself)
+    of_no_module = types.FunctionType(itself.__code__, {}, closure=itself.__closure__)
+    assert fingerprint(of_no_module) != fingerprint(itself)
 
 
 def test_default_engines_are_the_same_in_a_process_that_checks_no_shapes():

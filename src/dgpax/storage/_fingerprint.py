@@ -67,7 +67,7 @@ def _children(value: Any) -> list[Any]:
 
 def _without_checks(function: Any) -> Any:
     """Our own functions without the checks of shapes that a process may have asked jaxtyping to wrap around them."""
-    ours = function.__module__.partition(".")[0] == __name__.partition(".")[0]
+    ours = (function.__module__ or "").partition(".")[0] == __name__.partition(".")[0]
     return inspect.unwrap(function) if ours else function
 
 
