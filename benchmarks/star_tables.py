@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
-import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -20,8 +19,7 @@ from jax.scipy.special import logsumexp
 
 import dgpax
 from dgpax.inference import Fit, Gradient, NaturalGradient, Settling, StopWhenStale, Variational, flat_adam
-from dgpax.prediction import log_density
-from dgpax.propagate import draw_noise, propagate
+from dgpax.prediction import HeldOut, log_density
 
 from ._record import RESULTS, Record, command_line, write
 from ._star_published import PUBLISHED
@@ -84,16 +82,6 @@ def interpolation(x: np.ndarray, y: np.ndarray, seed: int) -> Split:
 SETTINGS = {"extrapolation": extrapolation, "interpolation": interpolation}
 
 
-@eqx.filter_jit
-def held_out_score(target, rows: dgpax.Dataset, num_samples: int = 20) -> jnp.ndarray:
-    """The mean log-likelihood of rows in the model's units, by a mixture over samples."""
-    model, posterior = target
-    noise = draw_noise(model.layers, jr.key(0), num_samples, rows.num_rows, rows.x.dtype)
-    q = propagate(model.layers, posterior, rows.x, posterior.begin(model.layers), noise)
-    densities = model.likelihood.predictive_log_prob(q, rows.y)
-    return jnp.mean(logsumexp(densities, axis=0) - np.log(num_samples))
-
-
 def run(
     dataset: str, setting: str, model: str, splits: Sequence[int], *, engine: str, steps: int, num_inducing: int
 ) -> list[Record]:
@@ -105,11 +93,7 @@ def run(
         *((train, None) if layers == 1 else dgpax.data.split(train, 0.1, jr.key(0)) for train, _ in pairs), strict=True
     )
     models = [dgpax.star(train, layers, num_inducing) for train in trains]
-    scaled = [
-        None if rows is None else prior.to_model_units(rows) for prior, rows in zip(models, held_out, strict=True)
-    ]
-
-    rules = [_rule(rows, steps) for rows in scaled if rows is not None]
+    rules = [_rule(rows, steps) for rows in held_out if rows is not None]
     started = time.perf_counter()
     fits = dgpax.fit_many(
         models,
@@ -125,7 +109,7 @@ def run(
     records: list[Record] = [
         labels
         | {"split": splits[index], "steps": steps, "rejected_steps": fitted.report.rejected_steps}
-        | (_best(rules[index], trains[index]) if rules else {})
+        | (_best(rules[index]) if rules else {})
         | scores(fitted, test)
         for index, (fitted, (_, test)) in enumerate(zip(fits, pairs, strict=True))
     ]
@@ -158,13 +142,13 @@ def _steps_of(engine: str, num_rows: int) -> NaturalGradient | Gradient:
 
 def _rule(rows: dgpax.Dataset, steps: int) -> StopWhenStale:
     """Goes on to the end, and keeps the state that was best on held-out rows."""
-    return StopWhenStale(lambda target: float(held_out_score(target, rows)), every=EVERY, patience=steps)
+    return StopWhenStale(HeldOut(rows), every=EVERY, patience=steps)
 
 
-def _best(rule: StopWhenStale, train: dgpax.Dataset) -> Record:
-    """Where held-out rows were most likely, and their mean log-likelihood in the units of y."""
+def _best(rule: StopWhenStale) -> Record:
+    """Where held-out rows were most likely, and their mean log-likelihood."""
     best = int(np.argmax(rule.scores))
-    return {"best_step": EVERY * (best + 1), "held_out": rule.scores[best] - float(jnp.log(jnp.std(train.y)))}
+    return {"best_step": EVERY * (best + 1), "held_out": rule.scores[best]}
 
 
 def scores(fitted: Fit, test: dgpax.Dataset) -> Record:

@@ -5,6 +5,7 @@ from ._collapse import LayerUncertainty as LayerUncertainty
 from ._collapse import compositional_report as compositional_report
 from ._composition import LayerDraws as LayerDraws
 from ._composition import layer_draws as layer_draws
+from ._held_out import HeldOut as HeldOut
 from ._input_noise import NoisyInputVariance as NoisyInputVariance
 from ._input_noise import curvature_given_points as curvature_given_points
 from ._input_noise import noisy_input_variance as noisy_input_variance
