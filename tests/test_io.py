@@ -32,9 +32,7 @@ from dgpax.io import REGISTRY
 from dgpax.kernels import RBF, AbstractKernel, Warped
 from dgpax.likelihoods import AbstractLikelihood
 from dgpax.parameters import cast
-from dgpax.posteriors import (
-    AbstractPosterior,
-)
+from dgpax.posteriors import AbstractPosterior
 from dgpax.prediction import predict_moments
 from dgpax.storage import Names, read, write
 

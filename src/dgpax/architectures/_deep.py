@@ -130,7 +130,7 @@ class _Plan(eqx.Module):
         if num_layers < 1:
             raise InputError(f"A deep GP needs num_layers >= 1; got {num_layers}.")
         if width is not None and width < 1:
-            raise InputError(f"Inner layers need width >= 1; got {width}. Leave it out for min(30, D).")
+            raise InputError(f"Inner layers need width >= 1; got {width}. Leave it out for the default.")
         if likelihood is None:
             likelihood = GaussianNoise(noise_start(noise, data.x.dtype))
         likelihood.check_targets(np.asarray(data.y))

@@ -62,7 +62,15 @@ class BlockPattern:
     @property
     def closed(self) -> bool:
         """Whether products of two matrices of this pattern have it too, and so inverses: then they are a group."""
-        return not np.any((self.mask @ self.mask) & ~self.mask)
+        return not self.missing
+
+    @cached_property
+    def missing(self) -> tuple[Pair, ...]:
+        """The blocks that would have to be added for it to be closed."""
+        closure = self.mask
+        for _ in range(self.size.bit_length()):
+            closure = closure @ closure
+        return tuple((int(i), int(j)) for i, j in np.argwhere(closure & ~self.mask))
 
     @cached_property
     def gram(self) -> BlockPattern:

@@ -56,9 +56,10 @@ class CoupledGaussian(AbstractJointOutputs):
     def natural_step(self, gradient, rate):
         """In the group of matrices of a closed pattern."""
         if not self.pattern.closed:
+            missing = ", ".join(map(str, self.pattern.missing))
             raise InputError(
                 "Natural gradients need a block pattern that is closed under multiplication: where (i, k) and (k, j) "
-                "are coupled, (i, j) must be. Add these blocks, or use the engine Gradient."
+                f"are coupled, (i, j) must be. Add {missing}, or use the engine Gradient."
             )
         slope = jnp.concatenate([jnp.tril(gradient.root.raw), gradient.coupling.raw])
         mean, blocks = natural_block_step(self.pattern, self.mean.value, self.blocks(), gradient.mean.raw, slope, rate)

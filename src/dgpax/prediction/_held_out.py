@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import equinox as eqx
 import jax.numpy as jnp
-import jax.random as jr
-from jax.scipy.special import logsumexp
 
 from ..data import Dataset
 from ..errors import InputError
 from ..inference import ModelAndPosterior
-from ..propagate import draw_noise, propagate
-from ..typing import Array, Float, PyTree
+from ..model import DeepGP
+from ..typing import PyTree
+from ._likelihood import density_of_rows
+from ._predict import marginals
 
 
 class HeldOut(eqx.Module):
@@ -39,29 +39,26 @@ class HeldOut(eqx.Module):
     rows: Dataset
     num_samples: int = eqx.field(static=True, default=20)
 
-    def __check_init__(self):
-        if self.num_samples < 1:
-            raise InputError(f"HeldOut(num_samples=...) must be at least 1; got {self.num_samples}.")
-
     def __call__(self, target: PyTree) -> float:
         if not isinstance(target, ModelAndPosterior):
             raise InputError(
                 f"HeldOut watches variational inference, which trains a model and its posterior; this fit trains a "
                 f"{type(target).__name__}. Use inference='variational', or a monitor of your own."
             )
-        return float(_mean_log_density(target, target.model.to_model_units(self.rows), self.num_samples))
+        model, posterior = target
+        _check_columns(self.rows, model)
+        rows = model.to_model_units(self.rows)
+        q = marginals(model, posterior, rows.x, self.num_samples, seed=0)
+        return float(jnp.mean(density_of_rows(model, q, rows.y)))
 
 
-@eqx.filter_jit
-def _mean_log_density(target: ModelAndPosterior, rows: Dataset, num_samples: int) -> Float[Array, ""]:
-    """By the mixture over samples of the inner layers; `rows` are in the model's units."""
-    model, posterior = target
-    noise = draw_noise(model.layers, jr.key(0), num_samples, rows.num_rows, rows.x.dtype)
-    q = propagate(model.layers, posterior, rows.x, posterior.begin(model.layers), noise)
-    density = model.likelihood.predictive_log_prob(q, rows.y)
-    if density.ndim == 2:
-        density = logsumexp(density, axis=0) - jnp.log(density.shape[0])
-    if model.scaling is not None:
-        jacobian = model.scaling.log_jacobian.astype(rows.y.dtype)
-        density = density + jnp.sum(jnp.where(jnp.isnan(rows.y), 0.0, jacobian), axis=-1)
-    return jnp.mean(density)
+def _check_columns(rows: Dataset, model: DeepGP) -> None:
+    """As far as the model knows what it was made for."""
+    if model.scaling is None:
+        return
+    wanted = model.scaling.x_mean.shape[0], model.scaling.y_mean.shape[0]
+    if (rows.num_inputs, rows.num_outputs) != wanted:
+        raise InputError(
+            f"The held-out rows have {rows.num_inputs} inputs and {rows.num_outputs} outputs, but the model is for "
+            f"{wanted[0]} and {wanted[1]}. Take them from the same table: dgpax.data.split(data, 0.1, key)."
+        )

@@ -10,9 +10,11 @@ import numpy as np
 from jax.scipy.special import logsumexp
 
 from ..data import Dataset
+from ..distributions import Gaussian
 from ..errors import InputError
 from ..inference import Fit
 from ..likelihoods import AbstractClassification
+from ..model import DeepGP
 from ..typing import Array, Float
 from ._predict import latent
 
@@ -46,8 +48,11 @@ def predict_moments(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) ->
 def log_density(fitted: Fit, data: Dataset, *, num_samples: int = 100, seed: int = 0) -> Float[Array, " N"]:
     """log p(y_n | x_n, training data) for every row, in raw units: log-mean-exp over samples of the inner layers."""
     q = latent(fitted, data.x, num_samples, seed)
-    model = fitted.model
-    y = model.to_model_units(data).y
+    return density_of_rows(fitted.model, q, fitted.model.to_model_units(data).y)
+
+
+def density_of_rows(model: DeepGP, q: Gaussian, y: Float[Array, "N E"]) -> Float[Array, " N"]:
+    """Log density, in raw units, of the mixture over the samples that q may have; q and y are in the model's units."""
     density = model.likelihood.predictive_log_prob(q, y)
     if density.ndim == 2:
         density = logsumexp(density, axis=0) - np.log(density.shape[0])

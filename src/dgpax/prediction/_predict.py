@@ -104,25 +104,31 @@ def model_inputs(fitted: Fit, x) -> Float[Array, "N D"]:
 
 
 def latent(fitted: Fit, x, num_samples: int, seed: int) -> Gaussian:
+    """`marginals` at inputs in raw units."""
+    return marginals(fitted.model, fitted.posterior, model_inputs(fitted, x), num_samples, seed)
+
+
+def marginals(
+    model: DeepGP, posterior: AbstractPosterior, inputs: Float[Array, "N D"], num_samples: int, seed: int
+) -> Gaussian:
     """q(f) in the model's units: [N, P] for one layer, [S, N, P] given samples of the inner layers.
 
     Particles have one sample each.
     """
     if num_samples < 1:
         raise InputError(f"num_samples must be at least 1; got {num_samples}.")
-    inputs = model_inputs(fitted, x)
-    if isinstance(fitted.posterior, Particles):
-        (num_samples,) = fitted.posterior.shape
-    elif len(fitted.model.layers) == 1:
+    if isinstance(posterior, Particles):
+        (num_samples,) = posterior.shape
+    elif len(model.layers) == 1:
         num_samples = 1
     rows = max(1, CHUNK_ROWS // num_samples)
-    posterior, carry = _begin(fitted.model, fitted.posterior, jr.fold_in(jr.key(seed), KEY_OF_DRAWS), num_samples)
-    result = _marginal(fitted.model, posterior, carry, inputs[:rows], jr.key(seed), num_samples)
+    drawn, carry = _begin(model, posterior, jr.fold_in(jr.key(seed), KEY_OF_DRAWS), num_samples)
+    result = _marginal(model, drawn, carry, inputs[:rows], jr.key(seed), num_samples)
     if inputs.shape[0] > rows:
         result = _fill(_room_for(result, inputs.shape[0]), result, jnp.asarray(0))
     for index, start in enumerate(range(rows, inputs.shape[0], rows), 1):
         key = jr.fold_in(jr.key(seed), index)
-        part = _marginal(fitted.model, posterior, carry, inputs[start : start + rows], key, num_samples)
+        part = _marginal(model, drawn, carry, inputs[start : start + rows], key, num_samples)
         result = _fill(result, part, jnp.asarray(start))
     return result
 
