@@ -27,6 +27,7 @@ from dgpax.prediction import log_density
 from . import _dsvi_large as large
 from . import _dsvi_mnist as mnist
 from ._dsvi_published import IMAGES, PUBLISHED
+from ._engines import falling
 from ._record import RESULTS, Record, command_line, write
 from ._tables import Column, Table
 
@@ -91,8 +92,9 @@ TABLES = (
         columns=(Column("fits", "fits", ".0f"), Column("seconds", "seconds", ".0f")),
     ),
 )
-ENGINES = {"adam": "Adam 0.01", "natural": "natural gradients"}
+ENGINES = {"adam": "Adam 0.01", "falling": "Adam 0.01, falling", "natural": "natural gradients"}
 MAX_BATCH = 10_000
+"""Of the paper; more rows are trained in minibatches."""
 
 
 @dataclass(frozen=True)
@@ -105,13 +107,18 @@ class Plan:
     steps: int = 20_000
     engine: str = "adam"
     num_inducing: int = 100
+    max_batch: int = MAX_BATCH
 
     def make_engine(self, num_rows: int) -> AbstractEngine:
-        batch = None if num_rows <= MAX_BATCH else MAX_BATCH
-        calls = min(500, self.steps)
-        if self.engine == "adam":
-            return Gradient(batch_size=batch, max_steps=self.steps, steps_per_call=calls)
-        return NaturalGradient(batch_size=batch, max_steps=self.steps, steps_per_call=calls)
+        kind = NaturalGradient if self.engine == "natural" else Gradient
+        batch, calls = None if num_rows <= self.max_batch else self.max_batch, min(500, self.steps)
+        engine = kind(batch_size=batch, max_steps=self.steps, steps_per_call=calls)
+        return falling(engine, self.steps, calls) if self.engine == "falling" else engine
+
+    def by(self, dtype: np.dtype) -> str:
+        """The engine, and what isn't usual of it."""
+        batches = "" if self.max_batch == MAX_BATCH else f", batches of {self.max_batch:,}"
+        return f"dgpax, {ENGINES[self.engine]}{batches}" + ("" if dtype == np.float64 else f", {dtype}")
 
 
 PARTS = {
@@ -119,9 +126,9 @@ PARTS = {
     "small": Plan(("boston", "concrete", "energy", "wine_red"), (1, 2, 3)),
     "large": Plan(("kin8nm", "power"), (1, 2, 3), steps=6_000, engine="natural"),
     "protein": Plan(("protein",), (1, 2, 3), splits=5, steps=10_000, engine="natural"),
-    "naval": Plan(("naval",), (1, 2, 3), steps=6_000, engine="natural"),
+    "naval": Plan(("naval",), (1, 2, 3), engine="falling", max_batch=1_000),
     "mnist": Plan((mnist.NAME,), (2, 3), splits=1, steps=10_000),
-    "deep": Plan(("energy", "kin8nm", "power"), (4, 5), steps=6_000, engine="natural"),
+    "deep": Plan(("energy", "kin8nm", "power"), (4, 5), engine="falling", max_batch=1_000),
     "points": Plan(("boston", "concrete", "energy", "wine_red"), (1,), steps=5_000, engine="natural", num_inducing=500),
     "large-samples": Plan((*large.CLASSES, large.FLIGHTS), (1, 2, 3), splits=1, steps=10_000),
 }
@@ -135,6 +142,7 @@ def main(argv: list[str] | None = None) -> Path:
     parser.add_argument("--splits", type=int)
     parser.add_argument("--steps", type=int)
     parser.add_argument("--num-inducing", type=int)
+    parser.add_argument("--max-batch", type=int, help="rows of a minibatch, for datasets with more")
     parser.add_argument("--engine", choices=ENGINES)
     parser.add_argument("--precision", choices=("float64", "float32"), default="float64")
     parser.add_argument("--together", action="store_true", help="a process for every dataset, all at the same time")
@@ -198,9 +206,8 @@ def run(plan: Plan, dataset: str, num_layers: int, dtype: np.dtype) -> list[Reco
     """All splits of a dataset, trained together; a record each."""
     if dataset == mnist.NAME:
         return [mnist.run(num_layers, plan.steps, plan.num_inducing, dtype)]
-    by = f"dgpax, {ENGINES[plan.engine]}" + ("" if dtype == np.float64 else f", {dtype}")
     depth = num_layers if plan.num_inducing == 100 else f"{num_layers}, {plan.num_inducing} points"
-    labels: Record = {"dataset": dataset, "layers": depth, "by": by, "steps": plan.steps}
+    labels: Record = {"dataset": dataset, "layers": depth, "by": plan.by(dtype), "steps": plan.steps}
     if dataset in large.CLASSES:
         engine = plan.make_engine(dgpax.load(dataset).split(0)[0].num_rows)
         return [large.run_classes(dataset, num_layers, plan.num_inducing, engine, labels)]

@@ -21,6 +21,7 @@ import dgpax
 from dgpax.inference import Fit, Gradient, NaturalGradient, Settling, StopWhenStale, Variational, flat_adam
 from dgpax.prediction import HeldOut, log_density
 
+from ._engines import falling
 from ._record import RESULTS, Record, command_line, write
 from ._star_published import PUBLISHED
 from ._tables import Column, Table
@@ -122,13 +123,7 @@ def run(
 
 def settling(engine: str, num_rows: int, steps: int) -> Settling:
     """So many steps, with rates that fall to zero over the last 60% of them."""
-    return Settling(
-        engine=_steps_of(engine, num_rows),
-        patience=steps,
-        settle_steps=max(1, 3 * steps // 5),
-        max_steps=steps,
-        steps_per_call=min(EVERY, steps),
-    )
+    return falling(_steps_of(engine, num_rows), steps, EVERY)
 
 
 def _steps_of(engine: str, num_rows: int) -> NaturalGradient | Gradient:
