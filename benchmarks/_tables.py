@@ -31,7 +31,7 @@ class Table(NamedTuple):
 
 
 def markdown(table: Table, sources: Mapping[str, Sequence[dict[str, Any]]]) -> str:
-    """The table. Where there are several sources, a column names that of a row.
+    """The table. Where rows are means, a column says of how many runs; where there are several sources, one names them.
 
     Published rows stand below those that were measured of the same thing.
     """
@@ -41,31 +41,33 @@ def markdown(table: Table, sources: Mapping[str, Sequence[dict[str, Any]]]) -> s
             if record["kind"] == table.kind:
                 rows.setdefault((source, *(str(record[name]) for name in table.names)), []).append(record)
     keys = (*table.names, *(column.key for column in table.columns))
+    asides = {"runs": any(len(group) > 1 for group in rows.values()), "source": len(sources) > 1}
+    shown = [name for name, wanted in asides.items() if wanted]
     lines = [
-        [*table.names, *(column.heading for column in table.columns), "source"],
-        ["---"] * len(table.names) + ["---:"] * (len(table.columns) + 1),
+        [*table.names, *(column.heading for column in table.columns), *shown],
+        ["---"] * len(table.names) + ["---:"] * (len(table.columns) + len(shown)),
     ]
-    body = [
-        [*names, *(average([r.get(c.key) for r in group], c.form) for c in table.columns), source]
-        for (source, *names), group in rows.items()
-    ]
+    body = []
+    for (source, *names), group in rows.items():
+        aside = {"runs": str(len(group)), "source": source}
+        averages = (average([record.get(c.key) for record in group], c.form) for c in table.columns)
+        body.append([*names, *averages, *(aside[name] for name in shown)])
     if table.published:
         datasets = {group[0].get("dataset") for group in rows.values()}
         published = (row for row in table.published if row["dataset"] in datasets)
-        body += [[*(row.get(key, MISSING) for key in keys), MISSING] for row in published]
+        body += [[*(row.get(key, MISSING) for key in keys), *(MISSING for _ in shown)] for row in published]
         body.sort(key=lambda line: [name for key, name in zip(table.names, line, strict=False) if key != "by"])
-    shown = None if len(sources) > 1 else -1
-    return "\n".join(f"| {' | '.join(line[:shown])} |" for line in lines + body)
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines + body)
 
 
 def average(values: Sequence[float | None], form: str) -> str:
-    """Mean ± standard error; says so if some repetitions have no value."""
+    """Mean ± standard error, unless all are the same; says so if some repetitions have no value."""
     present = [value for value in values if value is not None]
     if not present:
         return MISSING
     mean = sum(present) / len(present)
     text = format(mean, form)
-    if len(present) > 1:
+    if len(set(present)) > 1:
         variance = sum((value - mean) ** 2 for value in present) / (len(present) - 1)
         text += f" ± {math.sqrt(variance / len(present)):{form}}"
     return text if len(present) == len(values) else f"{text} ({len(present)} of {len(values)})"

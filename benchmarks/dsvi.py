@@ -55,7 +55,7 @@ TABLES = (
         names=("dataset", "layers", "by"),
         columns=(
             Column("log_likelihood", "log-likelihood", ".3f"),
-            Column("rmse", "RMSE", ".4f"),
+            Column("rmse", "RMSE", ".4g"),
             Column("coverage", "in 90% interval", ".3f"),
             Column("bound", "ELBO", ".1f"),
             Column("steps", "steps", ".0f"),
@@ -239,7 +239,7 @@ def _fit_splits(plan: Plan, num_layers: int, pairs: list[Pair], first: int, labe
     ]
     mean, rmse = (np.mean([float(record[key] or np.nan) for record in records]) for key in ("log_likelihood", "rmse"))
     what = f"{labels['dataset']} L={num_layers} {plan.engine}, {len(pairs)} from split {first}"
-    print(f"{what}: {mean:.3f} (RMSE {rmse:.4f}) in {seconds:.0f} s", flush=True)
+    print(f"{what}: {mean:.3f} (RMSE {rmse:.4g}) in {seconds:.0f} s", flush=True)
     return records
 
 

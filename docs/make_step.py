@@ -30,7 +30,7 @@ def main() -> None:
         panel.plot(data.x[:, 0], data.y[:, 0], ".", color="0.2", ms=3, label="data")
         panel.set(title=name, xlabel="x")
     axes[0].set_ylabel("y")
-    axes[1].legend(loc="center left", frameon=False)
+    axes[1].legend(loc=(0.53, 0.4), frameon=False)
     figure.savefig(IMAGE, dpi=150)
 
 

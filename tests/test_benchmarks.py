@@ -111,6 +111,7 @@ def test_a_file_of_another_schema_is_refused(tmp_path):
     [
         ([1.25], "1.25"),
         ([1.0, 2.0, 3.0], "2.00 ± 0.58"),
+        ([2.0, 2.0], "2.00"),
         ([1.0, None], "1.00 (1 of 2)"),
         ([None], "–"),
     ],
@@ -128,6 +129,17 @@ def test_a_table_of_several_files_says_where_each_row_is_from():
     assert _tables.markdown(table, {"1": two}) == "\n".join(
         ["| dataset | by | score |", "| --- | --- | ---: |", "| a | us | 2.0 |", "| a | paper | 3 |"]
     )
+
+
+def test_a_table_of_means_says_of_how_many_runs():
+    table = _tables.Table("Scores", "fit", ("dataset",), (_tables.Column("score", "score", ".1f"),))
+    records = [{"kind": "fit", "dataset": name, "score": score} for name, score in (("a", 1), ("b", 2), ("a", 2))]
+    assert _tables.markdown(table, {"1": records}).splitlines() == [
+        "| dataset | score | runs |",
+        "| --- | ---: | ---: |",
+        "| a | 1.5 ± 0.5 | 2 |",
+        "| b | 2.0 | 1 |",
+    ]
 
 
 def test_tables_without_records_are_left_out(tmp_path):

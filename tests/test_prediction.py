@@ -58,10 +58,20 @@ def test_predictions_are_in_raw_units(fitted, data):
 
 
 def test_chunks_change_nothing(fitted, deep, data, monkeypatch):
-    whole = dgpax.predict(fitted, data.x).mean
+    whole = [dgpax.predict(each, data.x, num_samples=3).mean for each in (fitted, deep)]
     monkeypatch.setattr(_predict, "CHUNK_ROWS", 7)
-    np.testing.assert_allclose(dgpax.predict(fitted, data.x).mean, whole, rtol=1e-12)
-    assert dgpax.predict(deep, data.x, num_samples=3).mean.shape == (30, 1)
+    for each, mean in zip((fitted, deep), whole, strict=True):
+        np.testing.assert_allclose(dgpax.predict(each, data.x, num_samples=3).mean, mean, rtol=1e-10)
+
+
+def test_a_row_is_predicted_as_if_it_were_alone(deep, data):
+    prediction, order = dgpax.predict(deep, data.x), np.arange(30)[::-1]
+    for rows in (order, [4]):
+        part = dgpax.predict(deep, np.asarray(data.x)[rows])
+        np.testing.assert_allclose(part.mean, np.asarray(prediction.mean)[rows], rtol=1e-10)
+        np.testing.assert_allclose(part.quantile(0.1), np.asarray(prediction.quantile(0.1))[rows], rtol=1e-8)
+    other = dgpax.predict(deep, data.x, seed=1)
+    assert float(jnp.max(jnp.abs(other.mean - prediction.mean))) > 0
 
 
 def test_a_joint_prediction_that_is_too_large_is_refused_before_it_is_made(fitted):

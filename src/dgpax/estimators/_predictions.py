@@ -18,7 +18,7 @@ from ..inference import Fit
 from ..likelihoods import AbstractLikelihood, GaussianNoise, HeteroskedasticGaussian
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior, Particles
-from ..propagate import draw_noise, propagate
+from ..propagate import even_noise, for_rows, propagate
 from ..typing import Array, Float
 
 NUM_SAMPLES = 100
@@ -71,17 +71,10 @@ def chunks(x: np.ndarray) -> Iterator[tuple[Float[Array, "N D"], int]]:
 
 
 def latent(model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"]) -> Gaussian:
-    """q(f) in the model's units, [S, N, Q], or [N, Q] for one layer. Every draw of noise has its mirror image."""
-    key_outputs, key_noise = jr.split(jr.key(0))
+    """q(f) in the model's units, [S, N, Q], or [N, Q] for one layer."""
     num_samples = posterior.shape[0] if isinstance(posterior, Particles) else NUM_SAMPLES
-    functions = posterior.tractable(key_outputs, (num_samples,))
-    half = draw_noise(model.layers, key_noise, -(-num_samples // 2), 1, x.dtype)
-
-    def share(draws):
-        both = jnp.concatenate([draws, -draws])[:num_samples]
-        return jnp.broadcast_to(both, (num_samples, len(x), draws.shape[-1]))
-
-    noise = jax.tree.map(share, half)
+    functions = posterior.tractable(jr.key(0), (num_samples,))
+    noise = for_rows(even_noise(model.layers, num_samples, 0, x.dtype), len(x))
     return propagate(model.layers, functions, model.inputs_to_model_units(x), functions.begin(model.layers), noise)
 
 

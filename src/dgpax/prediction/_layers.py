@@ -12,7 +12,7 @@ from ..inference import Fit
 from ..layers import AppendInputs, GPLayer, LatentVariables
 from ..model import DeepGP
 from ..posteriors import AbstractCarry, AbstractPosterior
-from ..propagate import beside, draw_noise, layer_inputs, layer_outputs
+from ..propagate import Noise, beside, even_noise, for_rows, layer_inputs, layer_outputs
 from ..typing import Array, Float, RandomKey
 from ._predict import model_inputs
 
@@ -24,17 +24,18 @@ def predict_layers(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> 
 
     The first layer's is Gaussian, those behind it are mixtures over samples.
     """
-    outputs = _outputs(fitted.model, fitted.posterior, model_inputs(fitted, x), jr.key(seed), num_samples)
+    inputs = model_inputs(fitted, x)
+    noise = even_noise(fitted.model.layers, num_samples, seed, inputs.dtype)
+    outputs = _outputs(fitted.model, fitted.posterior, inputs, jr.key(seed), noise, num_samples)
     return tuple(q if q.mean.ndim == 2 else Mixture(q) for q in outputs)
 
 
 @eqx.filter_jit
 def _outputs(
-    model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"], key: RandomKey, num_samples: int
+    model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"], key: RandomKey, noise: Noise, num_samples: int
 ) -> list[Gaussian]:
     posterior = posterior.tractable(jr.fold_in(key, len(model.layers)), (num_samples,))
-    carry, noise = posterior.begin(model.layers), draw_noise(model.layers, key, num_samples, x.shape[0], x.dtype)
-    given = layer_inputs(model.layers, posterior, x, carry, noise)
+    given = layer_inputs(model.layers, posterior, x, posterior.begin(model.layers), for_rows(noise, x.shape[0]))
     return [
         layer_outputs(index, layer, posterior, at, drawn).marginal()
         for index, (layer, (at, drawn)) in enumerate(zip(model.layers, given, strict=True))

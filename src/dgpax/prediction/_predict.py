@@ -21,7 +21,7 @@ from ..inference import Fit
 from ..likelihoods import GaussianNoise
 from ..model import DeepGP
 from ..posteriors import AbstractCarry, AbstractPosterior, Particles
-from ..propagate import draw_noise, layer_outputs, propagate
+from ..propagate import Noise, even_noise, for_rows, layer_outputs, propagate
 from ..typing import Array, Float, RandomKey
 
 CHUNK_ROWS = 10_000
@@ -32,7 +32,8 @@ MAX_JOINT_BYTES = 4 * 2**30
 def predict(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> AbstractDistribution:
     """The distribution of new observations y at the rows of x, noise included.
 
-    `num_samples` and `seed` are for models with inner layers. For likelihoods other than Gaussian noise there are
+    `num_samples` and `seed` are for models with inner layers; all rows share the samples, so that a row's prediction
+    doesn't depend on the rows beside it and is smooth in x. For likelihoods other than Gaussian noise there are
     `predict_moments`, `log_density` and `class_probabilities`.
 
     >>> import numpy as np
@@ -123,12 +124,12 @@ def marginals(
         num_samples = 1
     rows = max(1, CHUNK_ROWS // num_samples)
     drawn, carry = _begin(model, posterior, jr.fold_in(jr.key(seed), KEY_OF_DRAWS), num_samples)
-    result = _marginal(model, drawn, carry, inputs[:rows], jr.key(seed), num_samples)
+    noise = even_noise(model.layers, num_samples, seed, inputs.dtype)
+    result = _marginal(model, drawn, carry, inputs[:rows], noise)
     if inputs.shape[0] > rows:
         result = _fill(_room_for(result, inputs.shape[0]), result, jnp.asarray(0))
-    for index, start in enumerate(range(rows, inputs.shape[0], rows), 1):
-        key = jr.fold_in(jr.key(seed), index)
-        part = _marginal(model, drawn, carry, inputs[start : start + rows], key, num_samples)
+    for start in range(rows, inputs.shape[0], rows):
+        part = _marginal(model, drawn, carry, inputs[start : start + rows], noise)
         result = _fill(result, part, jnp.asarray(start))
     return result
 
@@ -164,11 +165,9 @@ def _marginal(
     posterior: AbstractPosterior,
     carry: AbstractCarry,
     x: Float[Array, "N D"],
-    key: RandomKey,
-    num_samples: int,
+    noise: Noise,
 ) -> Gaussian:
-    noise = draw_noise(model.layers, key, num_samples, x.shape[0], x.dtype)
-    return propagate(model.layers, posterior, x, carry, noise)
+    return propagate(model.layers, posterior, x, carry, for_rows(noise, x.shape[0]))
 
 
 @eqx.filter_jit

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
-import jax.random as jr
 
 from ..data import Dataset
 from ..distributions import Gaussian
-from ..layers import AbstractLayer, AppendInputs, GPLayer, LatentVariables
+from ..layers import AppendInputs, LatentVariables
 from ..posteriors import AbstractCarry, AbstractPosterior, Layers
-from ..typing import Array, Float, RandomKey
+from ..typing import Array, Float
 from ._layer import layer_outputs
-
-Noise = tuple[Float[Array, "..."] | None, ...]
+from ._noise import Noise
 
 
 def propagate(
@@ -54,16 +52,6 @@ def layer_inputs(
     return given
 
 
-def draw_noise(layers: Layers, key: RandomKey, num_samples: int, num_rows: int, dtype) -> Noise:
-    """Standard normal numbers for `propagate`: [S, N, Q] for every inner layer that is drawn, None for the others."""
-
-    def draw(index: int, layer: AbstractLayer):
-        width = _num_draws(layer)
-        return jr.normal(jr.fold_in(key, index), (num_samples, num_rows, width), dtype) if width else None
-
-    return tuple(draw(index, layer) for index, layer in enumerate(layers[:-1]))
-
-
 def beside(left: Float[Array, "*b N D"], right: Float[Array, "*c N E"]) -> Float[Array, "*d N F"]:
     """The columns of both, for every sample."""
     samples = jnp.broadcast_shapes(left.shape[:-1], right.shape[:-1])
@@ -77,14 +65,6 @@ def _draw_latents(
         return noise
     q = posterior.latents(index, batch)
     return q.mean + q.stddev * noise
-
-
-def _num_draws(layer: AbstractLayer) -> int:
-    if isinstance(layer, LatentVariables):
-        return layer.num_latents
-    if not isinstance(layer, GPLayer):
-        return 0
-    return layer.processes().num_draws(layer.num_outputs, layer.own_inducing().num_inducing)
 
 
 def _of(noise: Noise, index: int) -> Float[Array, "*b N Q"]:

@@ -1,0 +1,69 @@
+"""Standard normal numbers, of which `propagate` makes draws of the inner layers."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from scipy.stats import norm, qmc
+
+from ..layers import AbstractLayer, GPLayer, LatentVariables
+from ..posteriors import Layers
+from ..typing import Array, Float, RandomKey, Shaped
+
+Noise = tuple[Float[Array, "..."] | None, ...]
+EVEN_UP_TO = 1_000
+SOBOL_BITS = 30
+
+
+def draw_noise(layers: Layers, key: RandomKey, num_samples: int, num_rows: int, dtype) -> Noise:
+    """[S, N, Q] for every inner layer that is drawn, None for the others; each number drawn by itself."""
+
+    def draw(index: int, width: int):
+        return jr.normal(jr.fold_in(key, index), (num_samples, num_rows, width), dtype) if width else None
+
+    return tuple(draw(index, width) for index, width in enumerate(_widths(layers)))
+
+
+def even_noise(layers: Layers, num_samples: int, seed: int, dtype) -> Noise:
+    """[S, 1, Q] for every inner layer that is drawn: the same draws for all rows, evenly spread.
+
+    What is predicted then depends on the row alone, not on those beside it, and is as smooth as the model.
+    """
+    widths = _widths(layers)
+    normals = _even_normals(num_samples, sum(widths), seed)[:, None, :]
+    ends = np.cumsum(widths)
+    parts = (normals[..., end - width : end] for end, width in zip(ends, widths, strict=True))
+    return tuple(jnp.asarray(part, dtype) if part.size else None for part in parts)
+
+
+def _even_normals(num_samples: int, size: int, seed: int) -> Shaped[np.ndarray, "S Q"]:
+    """Scrambled Sobol points [Owen 1998, "Scrambling Sobol' and Niederreiter-Xing points"], as normal numbers.
+
+    Each point is a fair draw, and averages over them are closer than those over independent draws. Where a draw takes
+    very many numbers, as for images, that gains nothing, and they are independent.
+    """
+    if size > EVEN_UP_TO:
+        return np.random.default_rng(seed).normal(size=(num_samples, size))
+    sequence = qmc.Sobol(max(size, 1), bits=SOBOL_BITS, rng=np.random.default_rng(seed))
+    points = sequence.random_base2((num_samples - 1).bit_length())[:num_samples, :size]
+    return norm.ppf(points + 0.5 * 2.0**-SOBOL_BITS)
+
+
+def for_rows(noise: Noise, num_rows: int) -> Noise:
+    """[S, 1, Q] as [S, N, Q]."""
+    return jax.tree.map(lambda draws: jnp.broadcast_to(draws, (len(draws), num_rows, draws.shape[-1])), noise)
+
+
+def _widths(layers: Layers) -> list[int]:
+    """How many numbers a row's draw takes, for every inner layer."""
+    return [_num_draws(layer) for layer in layers[:-1]]
+
+
+def _num_draws(layer: AbstractLayer) -> int:
+    if isinstance(layer, LatentVariables):
+        return layer.num_latents
+    if not isinstance(layer, GPLayer):
+        return 0
+    return layer.processes().num_draws(layer.num_outputs, layer.own_inducing().num_inducing)
