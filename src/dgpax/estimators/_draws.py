@@ -22,7 +22,7 @@ NUM_DRAWS = 1000
 
 
 def draw_observations(fitted: Fit | StrideFit, x: np.ndarray, num_draws: int, random_state: Any) -> np.ndarray:
-    """[S, N, P], in raw units. Where functions can't be drawn, rows are independent given a particle."""
+    """[S, N, P], in raw units. Where functions can't be drawn, rows share a particle and its draws of inner layers."""
     if num_draws < 1:
         raise InputError(f"n_samples must be at least 1; got {num_draws}.")
     seed = int(check_random_state(random_state).randint(2**31 - 1))

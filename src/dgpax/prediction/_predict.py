@@ -33,7 +33,8 @@ def predict(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> Abstrac
     """The distribution of new observations y at the rows of x, noise included.
 
     `num_samples` and `seed` are for models with inner layers; all rows share the samples, so that a row's prediction
-    doesn't depend on the rows beside it and is smooth in x. For likelihoods other than Gaussian noise there are
+    doesn't depend on the rows beside it and is smooth in x. It is the distribution of every row by itself: for rows
+    together there are `sample_jointly` and `draw_functions`. For likelihoods other than Gaussian noise there are
     `predict_moments`, `log_density` and `class_probabilities`.
 
     >>> import numpy as np
