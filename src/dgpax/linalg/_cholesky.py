@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -13,32 +11,13 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..typing import Array, Bool, Float
+from ._lapack import cholesky, solve_triangular
 from ._precision import matmul
 
 MAX_RUNGS = 9
 SOLVED_UP_TO = 64
 """Larger triangular matrices are inverted by halves on accelerators."""
 _FLOOR = {"float64": 1e-12, "float32": 1e-6}
-_one_by_one = ContextVar("_one_by_one", default=False)
-
-
-@contextmanager
-def factorised_one_by_one() -> Iterator[None]:
-    """While functions are traced in here, what `vmap` makes of their factorisations and solves on a CPU is a loop.
-
-    A program may then run in several threads at once. XLA's CPU client shares batches of LAPACK calls out to its
-    threads and waits for them inside one, so that two programs wait for each other forever (jaxlib 0.10). Derivatives
-    in reverse mode don't go through these loops.
-    """
-    token = _one_by_one.set(jax.default_backend() == "cpu")
-    try:
-        yield
-    finally:
-        _one_by_one.reset(token)
-
-
-def _lapack(function: Callable) -> Callable:
-    return jax.custom_batching.sequential_vmap(function) if _one_by_one.get() else function
 
 
 class Cholesky(NamedTuple):
@@ -80,7 +59,7 @@ def _factorise(matrix, mean_diagonal, start, smallest):
 
     def attempt(relative):
         shifted = matrix + (relative * mean_diagonal)[..., None, None] * eye
-        return _lapack(lax.linalg.cholesky)(shifted)
+        return cholesky(shifted)
 
     def failed(factor):
         return ~jnp.all(jnp.isfinite(factor), axis=(-2, -1))
@@ -181,8 +160,7 @@ def _solve_triangular(factor, rhs, *, transpose: bool):
     dtype = jnp.result_type(factor, rhs)
     factor = jnp.broadcast_to(factor, (*batch, *factor.shape[-2:])).astype(dtype)
     rhs = jnp.broadcast_to(rhs, (*batch, *rhs.shape[-2:])).astype(dtype)
-    solve = partial(lax.linalg.triangular_solve, left_side=True, lower=True, transpose_a=transpose)
-    return _lapack(solve)(factor, rhs)
+    return solve_triangular(factor, rhs, transpose=transpose)
 
 
 def solve_cholesky(factor: Float[Array, "*#batch M M"], rhs: Float[Array, "*#batch M K"]) -> Float[Array, "*batch M K"]:

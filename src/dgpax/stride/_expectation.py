@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
-from ..linalg import factorised_one_by_one
 from ..typing import RandomKey
 from ._problem import Posterior
 from ._samplers import AbstractSampler, Chains, StepInfo, run_chains
@@ -86,6 +85,5 @@ def _num_cores() -> int:
 
 @eqx.filter_jit
 def _steps(posterior: Posterior, chains: Chains, key: RandomKey, sampler: AbstractSampler, adapting, num_steps: int):
-    with factorised_one_by_one():
-        log_likelihood = jax.vmap(posterior.log_likelihood)
-        return run_chains(sampler, chains, log_likelihood, key, num_steps=num_steps, adapting=adapting)
+    log_likelihood = jax.vmap(posterior.log_likelihood)
+    return run_chains(sampler, chains, log_likelihood, key, num_steps=num_steps, adapting=adapting)
