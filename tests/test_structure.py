@@ -45,10 +45,12 @@ def test_imports_point_upwards(path):
             assert ORDER.index(noun) <= ORDER.index(own), f"{path.name} of {own} imports {noun}"
 
 
-def test_only_one_file_factorises():
-    pattern = re.compile(r"linalg\.(cholesky|cho_factor)\b")
+def test_only_one_file_factorises_and_solves():
+    pattern = re.compile(r"linalg\.(cholesky|cho_factor|triangular_solve|solve_triangular)\b")
     users = {path.name for path in FILES if pattern.search(path.read_text())}
-    assert users == {"_cholesky.py"}
+    assert users == {"_lapack.py"}
+    importers = {path.name for path in FILES if "_lapack import" in path.read_text()}
+    assert importers == {"_cholesky.py"}
 
 
 def test_files_stay_short():
