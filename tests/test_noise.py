@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -38,13 +39,14 @@ def test_every_layer_that_is_drawn_has_numbers_of_its_own():
     assert even_noise(_layers()[-1:], 5, 0, jnp.float64) == ()
 
 
-@pytest.mark.parametrize("num_samples", [1, 2, 100, 129])
+@pytest.mark.parametrize("num_samples", [1, 100])
 def test_every_draw_is_fair(num_samples):
-    """The last of the points, over 400 seeds, against the normal distribution; fails by chance once in 10,000 times."""
-    drawn = [even_noise(_layers(2), num_samples, seed, jnp.float64)[0] for seed in range(400)]
-    assert drawn[0] is not None and drawn[0].shape == (num_samples, 1, 2)
+    """The last of the points, over 200 seeds, against the normal distribution; fails by chance once in 10,000 times."""
+    layers = _layers(2)
+    drawn = np.array([even_noise(layers, num_samples, seed, jnp.float64)[0] for seed in range(200)])
+    assert drawn.shape == (200, num_samples, 1, 2)
     for column in range(2):
-        assert kstest([float(part[-1, 0, column]) for part in drawn if part is not None], "norm").pvalue > 1e-4
+        assert kstest(drawn[:, -1, 0, column], "norm").pvalue > 1e-4
 
 
 def test_averages_are_closer_than_those_over_independent_draws():
@@ -54,8 +56,9 @@ def test_averages_are_closer_than_those_over_independent_draws():
     q = MeanField([GaussianBlock(jr.normal(jr.key(i), (1, 4)), 0.5 * jnp.eye(4)[None]) for i in range(2)])
     x, carry = jnp.linspace(-1.0, 1.0, 5)[:, None], q.begin(layers)
 
+    @eqx.filter_jit
     def mean(noise):
-        return np.asarray(jnp.mean(propagate(layers, q, x, carry, noise).mean, axis=0))
+        return jnp.mean(propagate(layers, q, x, carry, noise).mean, axis=0)
 
     even = [mean(for_rows(even_noise(layers, 64, seed, x.dtype), 5)) for seed in range(30)]
     independent = [mean(draw_noise(layers, jr.key(seed), 64, 5, x.dtype)) for seed in range(30)]
