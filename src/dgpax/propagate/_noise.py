@@ -32,6 +32,8 @@ def even_noise(layers: Layers, num_samples: int, seed: int, dtype) -> Noise:
     What is predicted then depends on the row alone, not on those beside it, and is as smooth as the model.
     """
     widths = _widths(layers)
+    if not any(widths):
+        return (None,) * len(widths)
     normals = _even_normals(num_samples, sum(widths), seed)[:, None, :]
     ends = np.cumsum(widths)
     parts = (normals[..., end - width : end] for end, width in zip(ends, widths, strict=True))
@@ -46,8 +48,8 @@ def _even_normals(num_samples: int, size: int, seed: int) -> Shaped[np.ndarray, 
     """
     if size > EVEN_UP_TO:
         return np.random.default_rng(seed).normal(size=(num_samples, size))
-    sequence = qmc.Sobol(max(size, 1), bits=SOBOL_BITS, rng=np.random.default_rng(seed))
-    points = sequence.random_base2((num_samples - 1).bit_length())[:num_samples, :size]
+    sequence = qmc.Sobol(size, bits=SOBOL_BITS, rng=np.random.default_rng(seed))
+    points = sequence.random_base2((num_samples - 1).bit_length())[:num_samples]
     return norm.ppf(points + 0.5 * 2.0**-SOBOL_BITS)
 
 
