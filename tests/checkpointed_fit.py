@@ -1,8 +1,15 @@
-"""A small fit of 2,000 steps with checkpoints, for a process that is killed: python checkpointed_fit.py folder."""
+"""A small fit of 2,000 steps with checkpoints, for a process that kills itself on the way.
+
+`python checkpointed_fit.py folder step delay` prints every step and when it was, and is gone `delay` seconds after
+`step`. Its own clock, and a kill from within, make what it does a matter of its own time, however busy the machine is.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -30,11 +37,18 @@ def run(folder: Path | None, callbacks=()) -> dgpax.Fit:
     )
 
 
-def say_and_wait(progress: dgpax.inference.Progress) -> None:
-    """Slow enough to be killed on the way; the pause is after the checkpoint of the call before."""
-    print(progress.step, flush=True)
-    time.sleep(PAUSE)
+def killed_after(step: int, delay: float):
+    """Slow enough to be killed on the way; the pause is before the step's own checkpoint."""
+    killer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGKILL))
+
+    def say_and_wait(progress: dgpax.inference.Progress) -> None:
+        print(progress.step, time.perf_counter(), flush=True)
+        if progress.step == step:
+            killer.start()
+        time.sleep(PAUSE)
+
+    return say_and_wait
 
 
 if __name__ == "__main__":
-    run(Path(sys.argv[1]), callbacks=[say_and_wait])
+    run(Path(sys.argv[1]), callbacks=[killed_after(int(sys.argv[2]), float(sys.argv[3]))])
