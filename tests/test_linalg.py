@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
-from dgpax.linalg import default_jitter, gauss_hermite, gaussian_expectation, inverse_lower, log_diagonal, safe_cholesky
+from dgpax.linalg import (
+    Dense,
+    default_jitter,
+    gauss_hermite,
+    gaussian_expectation,
+    inverse_lower,
+    log_diagonal,
+    roots_together,
+    safe_cholesky,
+)
 
 
 def _spd(rng, size):
@@ -49,6 +58,20 @@ def test_slightly_indefinite_matrices_are_repaired(rng):
     broken = jnp.asarray(vectors @ np.diag(values) @ vectors.T)
     result = safe_cholesky(broken, jitter=0.0)
     assert bool(result.success) and 1e-9 <= float(result.jitter) < 1e-6
+
+
+def test_a_factor_from_float64_takes_little_jitter_for_products_in_float32():
+    z, x = np.linspace(-1.7, 1.7, 100), np.linspace(-2, 2, 501)
+    K, k = (jnp.asarray(np.exp(-0.5 * (z[:, None] - other) ** 2)) for other in (z, x))
+    (root,), (wide,) = (roots_together([Dense(K)], dtype) for dtype in (jnp.float32, jnp.float64))
+    (own,) = roots_together([Dense(K.astype(jnp.float32))], jnp.float32)
+    assert float(wide.jitter) < 1.1e-12 and float(own.jitter) > 1e-5
+    assert root.solve(k.astype(jnp.float32)).dtype == jnp.float32
+    np.testing.assert_allclose(root.jitter, 1e-6, rtol=1e-6)
+
+    exact = np.linalg.solve(np.linalg.cholesky(K + 1e-6 * np.eye(100)), k)
+    variance = 1 - jnp.sum(root.solve(k.astype(jnp.float32)) ** 2, axis=0)
+    np.testing.assert_allclose(variance, 1 - np.sum(exact**2, axis=0), atol=1e-4)
 
 
 @pytest.mark.slow

@@ -28,9 +28,13 @@ class Cholesky(NamedTuple):
     success: Bool[Array, "*batch"]
 
 
-def default_jitter(size: int, dtype) -> float:
-    """Relative jitter to start from: max(1e-12, M·eps) in float64, max(1e-6, M·eps) in float32."""
-    return max(_FLOOR[jnp.dtype(dtype).name], size * float(jnp.finfo(dtype).eps))
+def default_jitter(size: int, dtype, factorised_in=None) -> float:
+    """Relative jitter to start from: max(1e-12, M·eps) in float64, max(1e-6, M·eps) in float32.
+
+    Where the matrix is factorised in a higher precision than its factor is used in, eps is that of the higher one.
+    """
+    eps = float(jnp.finfo(dtype if factorised_in is None else factorised_in).eps)
+    return max(_FLOOR[jnp.dtype(dtype).name], size * eps)
 
 
 def safe_cholesky(matrix: Float[Array, "*batch M M"], jitter: float | None = None) -> Cholesky:

@@ -22,7 +22,8 @@ def roots_together(operators: Sequence[AbstractOperator], dtype) -> list[Abstrac
     roots: dict[int, AbstractRoot] = {}
     for size in {op.size for op in operators if isinstance(op, Dense)}:
         members = {i: op for i, op in enumerate(operators) if isinstance(op, Dense) and op.size == size}
-        roots |= _dense_roots(members, default_jitter(size, dtype))
+        wide = jnp.result_type(*(op.matrix for op in members.values()))
+        roots |= _dense_roots(members, default_jitter(size, dtype, factorised_in=wide))
     for index, operator in enumerate(operators):
         if index not in roots:
             roots[index] = operator.root()
