@@ -6,6 +6,7 @@ import json
 import platform
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -33,6 +34,7 @@ from benchmarks import (  # noqa: E402
     steps,
     stride,
 )
+from dgpax.inference import Gradient, NaturalGradient, Settling  # noqa: E402
 
 FIT = {"kind": "fit", "dataset": "energy", "model": "exact", "library": "dgpax", "split": 0, "rmse": 0.5}
 FIT |= {"log_likelihood": -0.7, "objective": 10.0, "steps": 3, "converged": True}
@@ -248,6 +250,20 @@ def test_a_quick_run_of_bounds(tmp_path):
     assert last == {"adam": 12, "natural": 8}
     assert all(r["lowest"] <= r["bound"] <= r["highest"] for r in records if r["kind"] == "curve")
     assert f"## {bounds.TITLE}" in report.render(tmp_path)
+
+
+@pytest.mark.parametrize("word", dsvi.ENGINES)
+def test_engines_of_dsvi_are_what_they_are_called(word):
+    plan = replace(dsvi.PARTS["naval"], engine=word, steps=1000)
+    few, many = (plan.make_engine(num_rows) for num_rows in (1000, 1001))
+    steps = NaturalGradient if "natural" in word else Gradient
+    if "falling" in word:
+        assert isinstance(few, Settling) and isinstance(many, Settling)
+        assert few.settle_steps == 600 and few.patience == few.max_steps
+        few, many = few.engine, many.engine
+    assert isinstance(few, steps) and isinstance(many, steps)
+    assert few.batch_size is None and many.batch_size == 1000
+    assert dsvi.ENGINES[word] in plan.by(np.dtype(float)) and plan.by(np.dtype(float)).endswith("batches of 1,000")
 
 
 @pytest.mark.slow
