@@ -19,6 +19,8 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "dgpax"
 html_show_sphinx = False
+html_static_path = ["_static"]
+html_css_files = ["wide.css"]
 nitpicky = True
 
 
