@@ -352,6 +352,22 @@ def test_mixture_gradients_are_those_of_finite_differences(rng):
     assert_allclose(sum(jax.tree.leaves(slopes)), (loss(above) - loss(below)) / 2e-5, rtol=1e-6)
 
 
+def programs(caplog) -> list[str]:
+    return [record.getMessage() for record in caplog.records if "Finished XLA compilation" in record.getMessage()]
+
+
+@pytest.mark.parametrize("components", [None, 5])
+def test_quantiles_are_one_program(components, caplog):
+    """A first prediction waits for the compiler: dozens of small programs are a second of it."""
+    shape = (7, 3) if components is None else (components, 7, 3)
+    gaussian = Gaussian(jnp.asarray(np.zeros(shape)), jnp.asarray(np.ones(shape)))
+    distribution = gaussian if components is None else Mixture(gaussian)
+    p = jnp.asarray(np.full((2, 1, 1), 0.25))
+    with jax.log_compiles():
+        distribution.quantile(p)
+    assert len(programs(caplog)) == 1, programs(caplog)
+
+
 def test_gradients_are_finite_at_zero_variance(rng):
     d, y = Gaussian(jnp.zeros((4, 2)), jnp.zeros((4, 2))), jnp.asarray(rng.normal(size=(4, 2))).at[0, 0].set(0.0)
 

@@ -3,6 +3,7 @@
 import abc
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -59,8 +60,8 @@ class AbstractDistribution(eqx.Module):
 
     def interval(self, coverage: float) -> tuple[Float[Array, "*batch N P"], Float[Array, "*batch N P"]]:
         """The central interval that holds this much probability, the same in either tail."""
-        tail = 0.5 * (1.0 - jnp.asarray(coverage))
-        low, high = self.quantile(jnp.stack([tail, 1.0 - tail]).reshape(2, *([1] * self.mean.ndim)))
+        tail = 0.5 * (1.0 - coverage)
+        low, high = self.quantile(jnp.asarray([tail, 1.0 - tail]).reshape(2, *([1] * self.mean.ndim)))
         return low, high
 
     def crps(self, y: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
@@ -71,6 +72,7 @@ class AbstractDistribution(eqx.Module):
         return self.expected_distance(y) - 0.5 * self.expected_difference(self)
 
 
+@jax.jit
 def safe_sqrt(variance: Float[Array, "..."]) -> Float[Array, "..."]:
     """√variance with derivative 0, not ∞, at variance 0; NaN stays NaN."""
     positive = ~(variance <= 0)
@@ -80,7 +82,9 @@ def safe_sqrt(variance: Float[Array, "..."]) -> Float[Array, "..."]:
 def as_probability(p: Float[ArrayLike, "..."], dtype) -> Float[Array, "..."]:
     """p in this dtype; outside [0, 1] it is refused, or NaN when it is only known inside jit."""
     p = jnp.asarray(p, dtype)
-    inside = (p >= 0) & (p <= 1)
-    if not isinstance(inside, Tracer) and not np.all(inside):
+    if isinstance(p, Tracer):
+        return jnp.where((p >= 0) & (p <= 1), p, jnp.nan)
+    known = np.asarray(p)
+    if not np.all((known >= 0) & (known <= 1)):
         raise InputError(f"A probability must lie between 0 and 1; got {p}. Pass 0.05, not 5, for five per cent.")
-    return jnp.where(inside, p, jnp.nan)
+    return p

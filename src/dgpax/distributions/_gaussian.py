@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 from jax.scipy.special import erf, ndtr, ndtri
@@ -50,9 +51,7 @@ class Gaussian(AbstractDistribution):
         return jnp.where(spread | (y != self.mean), density, jnp.inf)
 
     def quantile(self, p: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
-        stddev = self.stddev
-        z = ndtri(as_probability(p, self.mean.dtype))
-        return self.mean + jnp.where(stddev > 0, stddev * z, 0.0)
+        return _quantile(self, as_probability(p, self.mean.dtype))
 
     def expected_distance(self, y: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
         return absolute_moment(jnp.subtract(y, self.mean), self.variance)
@@ -67,6 +66,12 @@ class Gaussian(AbstractDistribution):
     def affine(self, shift: Float[ArrayLike, "..."], scale: Float[ArrayLike, "..."]) -> Gaussian:
         shift, scale = jnp.asarray(shift, self.mean.dtype), jnp.asarray(scale, self.mean.dtype)
         return Gaussian(shift + scale * self.mean, scale**2 * self.variance)
+
+
+@jax.jit
+def _quantile(gaussian: Gaussian, p: Float[Array, "..."]) -> Float[Array, "..."]:
+    stddev = gaussian.stddev
+    return gaussian.mean + jnp.where(stddev > 0, stddev * ndtri(p), 0.0)
 
 
 def absolute_moment(mean: Float[Array, "..."], variance: Float[Array, "..."]) -> Float[Array, "..."]:

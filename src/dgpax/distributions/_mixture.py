@@ -72,17 +72,8 @@ class Mixture(AbstractDistribution):
         return logsumexp(_along_first(self._log_weights, terms) + terms, axis=0)
 
     def quantile(self, p: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
-        """The root of cdf(y) = p, which lies between the smallest and the largest quantile of the components.
-
-        Derivatives are those of the implicit function, ∂y = (∂p − ∂cdf)/density; 0 where the density underflows.
-        """
-        p = as_probability(p, self.components.mean.dtype)
-        frozen = lax.stop_gradient(self)
-        root = _quantile(frozen, lax.stop_gradient(p))
-        density = jnp.exp(frozen.log_prob(root))
-        supported = (density > float(jnp.finfo(density.dtype).tiny)) & jnp.isfinite(density)
-        newton = jnp.where(supported, (p - self.cdf(root)) / jnp.where(supported, density, 1.0), 0.0)
-        return root + (newton - lax.stop_gradient(newton))
+        """The root of cdf(y) = p, which lies between the smallest and the largest quantile of the components."""
+        return _quantile(self, as_probability(p, self.components.mean.dtype))
 
     def expected_distance(self, y: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
         return self._average(self._each(lambda component: component.expected_distance(y)))
@@ -118,6 +109,7 @@ class Mixture(AbstractDistribution):
         return einsum("s,s...->...", self.weights, values)
 
 
+@jax.custom_jvp
 @jax.jit
 def _quantile(mixture: Mixture, p: Float[Array, "..."]) -> Float[Array, "..."]:
     quantiles = mixture._each(lambda component: component.quantile(p))
@@ -134,6 +126,17 @@ def _quantile(mixture: Mixture, p: Float[Array, "..."]) -> Float[Array, "..."]:
         jnp.where(inner, high, 0.0),
     )
     return jnp.where(inner, root, jnp.where(p <= 0, low, high))
+
+
+@_quantile.defjvp
+def _quantile_jvp(primals, tangents):
+    """That of the implicit function: ∂y = (∂p − ∂cdf)/density; 0 where the density underflows."""
+    (mixture, p), (mixture_moves, p_moves) = primals, tangents
+    root = _quantile(mixture, p)
+    _, cdf_moves = jax.jvp(lambda moving: moving.cdf(root), (mixture,), (mixture_moves,))
+    density = jnp.exp(mixture.log_prob(root))
+    supported = (density > float(jnp.finfo(density.dtype).tiny)) & jnp.isfinite(density)
+    return root, jnp.where(supported, (p_moves - cdf_moves) / jnp.where(supported, density, 1.0), 0.0)
 
 
 @jax.jit

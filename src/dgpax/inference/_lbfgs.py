@@ -102,8 +102,7 @@ class LBFGS(AbstractEngine):
         return state._replace(descents=jax.vmap(self._forget)(state.descents))
 
     def result(self, state):
-        best = jnp.argmin(jnp.where(jnp.isfinite(state.descents.value), state.descents.value, jnp.inf))
-        return ravel_pytree(state.like)[1](state.descents.point[best])
+        return _best(state)
 
     def _begin(self, point) -> Descent:
         empty = jnp.zeros((self.memory, point.size), point.dtype)
@@ -142,6 +141,14 @@ class LBFGS(AbstractEngine):
         search = _first_search(descent.gradient)
         search = search._replace(size=jnp.minimum(search.size, 0.1 * descent.search.size))
         return descent._replace(direction=-descent.gradient, search=search, memory=memory)
+
+
+@eqx.filter_jit
+def _best(state: LBFGSState) -> PyTree:
+    """The parameters of the restart that is ahead."""
+    value = state.descents.value
+    best = jnp.argmin(jnp.where(jnp.isfinite(value), value, jnp.inf))
+    return ravel_pytree(state.like)[1](state.descents.point[best])
 
 
 def _loss(problem: Problem, key) -> Callable[[Float[Array, " n"]], tuple[Float[Array, ""], AbstractTerms]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -25,12 +27,10 @@ def _as_float(value) -> Float[Array, "..."]:
     raise InputError(f"A parameter must be a real number or array; got dtype {array.dtype}.")
 
 
-def _require(holds, message: str) -> None:
+def _require(value: Float[Array, "..."], holds: Callable[[np.ndarray], np.ndarray], message: str) -> None:
     """Raise at construction; inside jit the value is unknown and the check is left to the engine's finite check."""
-    if isinstance(holds, Tracer):
-        return
-    if not bool(np.all(holds)):
-        raise InputError(message)
+    if not isinstance(value, Tracer) and not np.all(holds(np.asarray(value))):
+        raise InputError(message.format(value))
 
 
 class Real(AbstractParameter):
@@ -44,7 +44,7 @@ class Real(AbstractParameter):
         self.raw = _as_float(value)
         self.trainable = trainable
         self.prior = prior
-        _require(jnp.isfinite(self.raw), f"A real parameter must be finite; got {value}.")
+        _require(self.raw, np.isfinite, "A real parameter must be finite; got {}.")
 
     @property
     def value(self) -> Float[Array, "..."]:
@@ -76,12 +76,12 @@ class Positive(AbstractParameter):
     def __init__(self, value, *, floor: float = FLOOR, trainable: bool = True, prior: AbstractPrior | None = None):
         value = _as_float(value)
         _require(
-            jnp.isfinite(value) & (value > floor),
-            f"A positive parameter must be finite and above its floor {floor:g}; got {value}. "
+            value,
+            lambda known: np.isfinite(known) & (known > floor),
+            f"A positive parameter must be finite and above its floor {floor:g}; got {{}}. "
             "For a smaller value pass Positive(value, floor=0.0).",
         )
-        above = value - floor
-        self.raw = above + jnp.log(-jnp.expm1(-above))
+        self.raw = _softplus_inverse(value, floor)
         self.floor = float(floor)
         self.trainable = trainable
         self.prior = prior
@@ -98,6 +98,12 @@ class Positive(AbstractParameter):
         return type(self)(value, floor=self.floor, trainable=self.trainable, prior=self.prior)
 
 
+@jax.jit
+def _softplus_inverse(value: Float[Array, "..."], floor: float | Float[Array, ""]) -> Float[Array, "..."]:
+    above = value - floor
+    return above + jnp.log(-jnp.expm1(-above))
+
+
 class Bounded(AbstractParameter):
     """value = low + (high - low) sigmoid(raw)."""
 
@@ -112,8 +118,9 @@ class Bounded(AbstractParameter):
             raise InputError(f"Bounded needs low < high; got low={low}, high={high}.")
         value = _as_float(value)
         _require(
-            (value > low) & (value < high),
-            f"A bounded parameter must start strictly between {low:g} and {high:g}; got {value}.",
+            value,
+            lambda known: (known > low) & (known < high),
+            f"A bounded parameter must start strictly between {low:g} and {high:g}; got {{}}.",
         )
         self.raw = jax.scipy.special.logit((value - low) / (high - low))
         self.low, self.high = float(low), float(high)
@@ -143,7 +150,7 @@ class LowerTriangular(AbstractParameter):
         self.raw = _as_float(value)
         if self.raw.ndim < 2 or self.raw.shape[-1] != self.raw.shape[-2]:
             raise InputError(f"A lower-triangular parameter must have shape (..., M, M); got {self.raw.shape}.")
-        _require(jnp.isfinite(self.raw), "A lower-triangular parameter must be finite.")
+        _require(self.raw, np.isfinite, "A lower-triangular parameter must be finite.")
         self.trainable = trainable
         self.prior = prior
 
