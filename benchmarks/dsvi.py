@@ -45,7 +45,8 @@ Power was first given 10,000 steps of Adam, with four and five layers on five sp
 15,000 on all, as the first fell short of the paper (20,000).
 Where rates are said to fall, they do so over the last 60% of the steps, to zero. Naval was first trained by natural
 gradients at constant rates: 4,000 steps had 6.02 and 5.81 with one and two layers
-(dsvi-naval-2026-11-15-78e785e.json).
+(dsvi-naval-2026-11-15-78e785e.json). By Adam it was given 6,000 steps on all splits, on a CPU, after 8,000 on a few,
+which ended higher.
 In float32, Kuu and its factor are in float64; such rows are to be compared with those of the same engine, batches and
 steps in float64, on the same splits (of wine_red the first five: -0.954). On naval, which has next to no noise, they
 had been below those until the jitter of float32 was made smaller: 7.370 with two layers
