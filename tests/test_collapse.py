@@ -26,10 +26,11 @@ class Jumping(Gradient):
 
 
 def fitted(engine, patience=STEPS):
+    """Five inducing points: with ten, Kuu is so close to singular that rounding decides where the objective goes."""
     x = np.linspace(-1, 1, 60)[:, None]
     data = dgpax.dataset(x, np.sin(5 * x))
     settling = Settling(engine=engine, max_steps=STEPS, patience=patience, settle_steps=20)
-    return dgpax.fit(dgpax.dsvi(data, 1, 10), data, "variational", engine=settling, progress=False)
+    return dgpax.fit(dgpax.dsvi(data, 1, 5), data, "variational", engine=settling, progress=False)
 
 
 def test_a_jump_is_undone():
