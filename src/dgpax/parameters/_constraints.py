@@ -28,7 +28,7 @@ def _as_float(value) -> Float[Array, "..."]:
 
 
 def _require(value: Float[Array, "..."], holds: Callable[[np.ndarray], np.ndarray], message: str) -> None:
-    """Raise at construction; inside jit the value is unknown and the check is left to the engine's finite check."""
+    """Raise at construction, with the value in place of {}; inside jit it is left to the engine's finite check."""
     if not isinstance(value, Tracer) and not np.all(holds(np.asarray(value))):
         raise InputError(message.format(value))
 
