@@ -29,7 +29,7 @@ from dgpax.posteriors import (
     Chain,
     Coupled,
     Encoder,
-    Exact,
+    ExactPosterior,
     MeanField,
     Particles,
     PointsAsLocations,
@@ -127,7 +127,7 @@ def few_rows() -> dgpax.Dataset:
 def _conjugate(inference: str) -> Fit:
     data = few_rows()
     model = dgpax.gp_regression(data) if inference == "exact" else dgpax.sparse_gp_regression(data, 4)
-    solve = Exact.condition if inference == "exact" else optimal_posterior
+    solve = ExactPosterior.condition if inference == "exact" else optimal_posterior
     return Fit(model, eqx.filter_jit(solve)(model, model.to_model_units(data)), REPORT, 2, ("a", "b"))
 
 

@@ -107,17 +107,10 @@ class Poisoned(AbstractMethod):
     bad: tuple[int, ...] = eqx.field(static=True, default=())
     always: bool = eqx.field(static=True, default=False)
 
-    @property
-    def warm_up(self):
-        return ()
-
     def target(self, model, data):
         return model
 
-    def prepare(self, target, data):
-        return data
-
-    def objective(self, target, data, key):
+    def terms(self, target, data, key):
         terms = log_evidence(target, data)
         draw = jax.random.uniform(key)
         return eqx.tree_at(lambda t: t.fit, terms, jnp.where(self.always | (draw < 0.3), jnp.nan, terms.fit))
@@ -126,7 +119,7 @@ class Poisoned(AbstractMethod):
         return Exact().finish(target, data)
 
     def largest_matrix(self, model, data):
-        return 1
+        return data.num_rows
 
     def default_engine(self):
         return Gradient()

@@ -21,7 +21,7 @@ from dgpax.linalg import Kronecker, LowRankPlusDiagonal
 from dgpax.means import Constant
 from dgpax.objectives import FourierStatistics, collapsed_bound, collapsed_bound_from, elbo, log_evidence
 from dgpax.parameters import cast
-from dgpax.posteriors import Exact, optimal_posterior
+from dgpax.posteriors import ExactPosterior, optimal_posterior
 from dgpax.propagate import propagate
 
 pytestmark = pytest.mark.slow
@@ -94,7 +94,10 @@ def test_more_features_on_a_wide_interval_lead_to_the_exact_gp(kind, tolerance, 
     gaps = [evidence - float(bound_of(model, data)) for model in models]
     assert gaps[0] > 9 * gaps[1] > 0 and gaps[1] < tolerance
     x_new, results = jnp.linspace(-1.5, 1.5, 21)[:, None], []
-    for model, posterior in ((exact, Exact.condition(exact, data)), (models[1], optimal_posterior(models[1], data))):
+    for model, posterior in (
+        (exact, ExactPosterior.condition(exact, data)),
+        (models[1], optimal_posterior(models[1], data)),
+    ):
         results.append(moments_of(model, posterior, x_new))
     np.testing.assert_allclose(results[1].mean, results[0].mean, atol=moments)
     np.testing.assert_allclose(results[1].variance, results[0].variance, atol=moments)

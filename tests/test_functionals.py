@@ -18,7 +18,7 @@ from dgpax.inducing import BoxIntegrals, Derivatives, Points
 from dgpax.likelihoods import GaussianNoise
 from dgpax.objectives import collapsed_bound, log_evidence
 from dgpax.parameters import cast, fixed
-from dgpax.posteriors import Exact
+from dgpax.posteriors import ExactPosterior
 from dgpax.propagate import propagate
 
 pytestmark = pytest.mark.slow
@@ -123,7 +123,7 @@ def test_the_sine_from_its_derivatives_and_one_value():
         dk.observe(values=np.zeros((1, 1)), derivatives={0: x}), jnp.asarray(np.concatenate([[[0.0]], np.cos(x)]))
     )
     model = DeepGP(GPLayer(dk.Observed(dk.RBF(1.5), 1)), GaussianNoise(fixed(1e-6)))
-    posterior = Exact.condition(model, data)
+    posterior = ExactPosterior.condition(model, data)
     q = propagate(model.layers, posterior, jnp.asarray(x_new), posterior.begin(model.layers))
     np.testing.assert_allclose(q.mean, np.sin(x_new), atol=1e-2)
 
@@ -133,7 +133,7 @@ def test_integrals_of_a_function_determine_it():
     rows = dk.observe(integrals=(edges[:-1], edges[1:]))
     data = Dataset(rows, jnp.asarray(np.cos(edges[:-1]) - np.cos(edges[1:])))
     model = DeepGP(GPLayer(dk.Observed(dk.RBF(1.5), 1)), GaussianNoise(fixed(1e-8)))
-    posterior = Exact.condition(model, data)
+    posterior = ExactPosterior.condition(model, data)
     x_new = np.linspace(0, 2 * np.pi, 50)[:, None]
     q = propagate(model.layers, posterior, jnp.asarray(x_new), posterior.begin(model.layers))
     np.testing.assert_allclose(q.mean, np.sin(x_new), atol=1e-2)

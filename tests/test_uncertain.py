@@ -23,7 +23,7 @@ from dgpax.kernels import LMC, RBF, Linear, Matern32
 from dgpax.likelihoods import BernoulliLogit, GaussianNoise
 from dgpax.objectives import elbo, sampled_uncertain_elbo, uncertain_elbo
 from dgpax.parameters import cast, find
-from dgpax.posteriors import Exact, GaussianBlock, MeanField
+from dgpax.posteriors import ExactPosterior, GaussianBlock, MeanField
 from dgpax.prediction import predict_uncertain, predict_uncertain_sampled
 from dgpax.propagate import layer_outputs
 from dgpax.uncertain import sampled_marginal, uncertain_marginal
@@ -48,7 +48,7 @@ def _posterior():
 
 
 def _exact(layer):
-    return Exact.condition(DeepGP(layer, GaussianNoise(0.1)), DATA)
+    return ExactPosterior.condition(DeepGP(layer, GaussianNoise(0.1)), DATA)
 
 
 @eqx.filter_jit
@@ -181,7 +181,7 @@ def test_a_minibatch_has_the_variances_of_its_rows():
     batch = dataclasses.replace(DATA.take(rows), rows=rows, scale=2.0)
     model, method = _model(), NoisyInputs(S, _posterior())
     target = method.target(model, DATA)
-    terms = eqx.filter_jit(method.objective)(target, batch, jr.key(0))
+    terms = eqx.filter_jit(method.terms)(target, batch, jr.key(0))
     x = Gaussian(INPUTS.mean[rows], INPUTS.variance[rows])
     wanted = eqx.filter_jit(uncertain_elbo)(model, _posterior(), batch, x)
     np.testing.assert_allclose(terms.total, wanted.total, rtol=1e-12)
@@ -252,5 +252,5 @@ def test_samples_go_where_closed_forms_do_not():
     layers = (GPLayer(Matern32(), D, means.Identity(), Points(Z)), GPLayer(Matern32(), P, inducing=Points(Z)))
     model, labels = DeepGP(layers, BernoulliLogit()), dataclasses.replace(DATA, y=(DATA.y > 0).astype(float))
     method = NoisyInputs(0.1, num_samples=3)
-    terms = eqx.filter_jit(method.objective)(method.target(model, labels), labels, jr.key(0))
+    terms = eqx.filter_jit(method.terms)(method.target(model, labels), labels, jr.key(0))
     assert np.isfinite(terms.total) and float(terms.expected_log_likelihood) < 0

@@ -24,7 +24,7 @@ from dgpax.posteriors import (
     AbstractPosterior,
     Chain,
     Coupled,
-    Exact,
+    ExactPosterior,
     GaussianBlock,
     LocationDraws,
     MeanField,
@@ -66,7 +66,7 @@ def _coupled(family: Any = Coupled):
 
 
 POSTERIORS = {
-    Exact: lambda: Exact.condition(_model(), _data()),
+    ExactPosterior: lambda: ExactPosterior.condition(_model(), _data()),
     MeanField: _mean_field,
     Coupled: _coupled,
     Chain: lambda: _moved(Chain.at_prior(_model().layers)),

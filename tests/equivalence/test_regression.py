@@ -36,7 +36,7 @@ def _model(kernel, noise: Any = 0.05, z=None, P=1, mean=None):
 log_evidence = eqx.filter_jit(objectives.log_evidence)
 collapsed_bound = eqx.filter_jit(objectives.collapsed_bound)
 elbo = eqx.filter_jit(objectives.elbo)
-condition = eqx.filter_jit(posteriors.Exact.condition)
+condition = eqx.filter_jit(posteriors.ExactPosterior.condition)
 optimal_posterior = eqx.filter_jit(posteriors.optimal_posterior)
 propagate = eqx.filter_jit(forward.propagate)
 

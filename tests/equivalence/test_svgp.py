@@ -21,7 +21,14 @@ from dgpax.kernels import RBF, Matern32
 from dgpax.likelihoods import BernoulliLogit, GaussianNoise, Poisson
 from dgpax.objectives import collapsed_bound, elbo, log_evidence
 from dgpax.parameters import freeze
-from dgpax.posteriors import Exact, GaussianBlock, MeanField, classical_natural_step, natural_step, optimal_posterior
+from dgpax.posteriors import (
+    ExactPosterior,
+    GaussianBlock,
+    MeanField,
+    classical_natural_step,
+    natural_step,
+    optimal_posterior,
+)
 from dgpax.propagate import layer_outputs, propagate
 
 pytestmark = pytest.mark.slow
@@ -48,7 +55,7 @@ def _random_posterior(M, seed=0):
 
 def test_at_the_optimum_with_all_points_it_is_exact_regression(data):
     model = _model(data.x)
-    q, exact = optimal_posterior(model, data), Exact.condition(model, data)
+    q, exact = optimal_posterior(model, data), ExactPosterior.condition(model, data)
     np.testing.assert_allclose(elbo(model, q, data).total, log_evidence(model, data).total, atol=1e-8)
     x = jnp.linspace(-3, 3, 11)[:, None]
     for index in range(2):

@@ -26,7 +26,7 @@ from ._draws import WarpedDraws, draw_all
 from ._model import WarpedModel
 from ._posterior import AbstractWarpedPosterior
 from ._sequences import Sequences, Units, read_sequences
-from ._train import ModelAndPosterior, train
+from ._train import WarpedTarget, train
 from ._words import posterior_at_identity
 
 
@@ -161,7 +161,7 @@ def _fit(
         discrepancy,
     )
     model = cast(model, data.t.dtype)
-    target = ModelAndPosterior(model, posterior_at_identity(word, model, data, num_inducing))
+    target = WarpedTarget(model, posterior_at_identity(word, model, data, num_inducing))
     trained, run = train(target, data, num_samples, engine or default_engine(), seed)
     report = WarpedReport(np.asarray(run.history), run.rejected, time.perf_counter() - started)
     return WarpedFit(trained.model, trained.posterior, data, units, report)

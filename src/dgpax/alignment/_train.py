@@ -7,15 +7,16 @@ from typing import NamedTuple
 import equinox as eqx
 
 from ..errors import NumericalError
-from ..inference import AbstractEngine, AbstractObjective, Run, maximise
+from ..inference import AbstractEngine, Run, maximise
+from ..objectives import AbstractObjective
 from ._bound import warped_elbo
 from ._model import WarpedModel
 from ._posterior import AbstractWarpedPosterior
 from ._sequences import Sequences
 
 
-class ModelAndPosterior(NamedTuple):
-    """What is trained."""
+class WarpedTarget(NamedTuple):
+    """A model of warped sequences and its posterior, which are trained together."""
 
     model: WarpedModel
     posterior: AbstractWarpedPosterior
@@ -26,13 +27,13 @@ class WarpedBound(AbstractObjective):
 
     num_samples: int = eqx.field(static=True)
 
-    def objective(self, target, data, key):
+    def terms(self, target, data, key):
         return warped_elbo(target.model, target.posterior, data, key=key, num_samples=self.num_samples)
 
 
 def train(
-    target: ModelAndPosterior, data: Sequences, num_samples: int, engine: AbstractEngine, seed: int
-) -> tuple[ModelAndPosterior, Run]:
+    target: WarpedTarget, data: Sequences, num_samples: int, engine: AbstractEngine, seed: int
+) -> tuple[WarpedTarget, Run]:
     """The trained target and the record of its steps, or an error if they weren't finite."""
     trained, run = maximise(WarpedBound(num_samples), target, data, engine, seed=seed)
     if run.gave_up:

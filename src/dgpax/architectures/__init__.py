@@ -5,7 +5,7 @@ from ._deep import dsvi as dsvi
 from ._deep import star as star
 from ._depth import DepthReport as DepthReport
 from ._depth import compare_with_one_layer as compare_with_one_layer
-from ._gplvm import Start as Start
+from ._gplvm import GPLVMStart as GPLVMStart
 from ._gplvm import decoder as decoder
 from ._gplvm import gplvm as gplvm
 from ._gplvm import latent_positions as latent_positions

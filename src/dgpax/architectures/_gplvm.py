@@ -28,7 +28,7 @@ POSITION_STDDEV = 0.3
 WIDEST_ENCODER = 100
 
 
-class Start(NamedTuple):
+class GPLVMStart(NamedTuple):
     """What `fit` takes, in its order: `fit(*gplvm(y))`."""
 
     model: DeepGP
@@ -44,7 +44,7 @@ def gplvm(
     likelihood: AbstractLikelihood | None = None,
     encoder: bool = False,
     seed: int = 0,
-) -> Start:
+) -> GPLVMStart:
     """The Bayesian GP-LVM y_n = f(w_n) + noise, w_n ~ N(0, I) [Titsias & Lawrence 2010; FRAMEWORK, section 7.2.1].
 
     `y` is [N, P]; NaN are missing outputs. q(w_n) starts at the principal components of the standardised outputs,
@@ -75,7 +75,7 @@ def gplvm(
     model = DeepGP((LatentVariables(num_latents), layer), likelihood, scaling)
     scaled = model.to_model_units(data)
     latents = _encoder(scaled, scores, seed) if encoder else _rows(scores)
-    return Start(model, data, _method(model, scaled, scores, latents))
+    return GPLVMStart(model, data, _method(model, scaled, scores, latents))
 
 
 def latent_positions(fitted: Fit, data: Dataset) -> Gaussian:

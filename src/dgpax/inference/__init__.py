@@ -2,7 +2,6 @@
 
 from ._base import AbstractEngine as AbstractEngine
 from ._base import AbstractMethod as AbstractMethod
-from ._base import AbstractObjective as AbstractObjective
 from ._base import Info as Info
 from ._base import Problem as Problem
 from ._conjugate import Exact as Exact

@@ -1,4 +1,4 @@
-"""The contracts of inference: a method says what is trained and maximised, an engine takes the steps."""
+"""The contracts of inference: a method says what is trained and maximised, and an engine takes the steps."""
 
 import abc
 from typing import Any, NamedTuple
@@ -12,14 +12,14 @@ from ..data import Dataset, minibatch
 from ..errors import InputError
 from ..layers import GPLayer
 from ..model import DeepGP
-from ..objectives import AbstractTerms
+from ..objectives import AbstractObjective, AbstractTerms
 from ..parameters import combine, log_prior, partition
 from ..posteriors import AbstractPosterior
 from ..typing import Array, Bool, Float, Int, PyTree, RandomKey
 
 
 class Info(NamedTuple):
-    """What a step tells, to look at. `objective` includes the hyper-priors."""
+    """What there is to look at after a step. `objective` includes the hyper-priors."""
 
     objective: Float[Array, ""]
     gradient_norm: Float[Array, ""]
@@ -33,37 +33,33 @@ def largest_kuu(model: DeepGP) -> int:
     return max(sizes, default=0)
 
 
-class AbstractObjective(eqx.Module):
-    """What an engine maximises."""
-
-    @abc.abstractmethod
-    def objective(self, target: PyTree, data: PyTree, key: RandomKey) -> AbstractTerms:
-        """The value at a target, and its terms; on prepared data, where a method prepares them."""
-
-
 class AbstractMethod(AbstractObjective):
-    """A way of inference: what is trained, what is maximised, and which posterior comes out."""
+    """A way of inference: what is trained, what is maximised, and which posterior comes out.
+
+    A method says what its `target` is, its `terms` and its `default_engine`; the rest is as for a model that is trained
+    together with its posterior on rows of data, and a method replaces what differs.
+    """
 
     @property
-    @abc.abstractmethod
     def warm_up(self) -> tuple[str, ...]:
-        """Paths of parameters that are held fixed until the others have been trained once; often none."""
+        """Paths of parameters that are held fixed until the others have been trained once."""
+        return ()
 
     @abc.abstractmethod
     def target(self, model: DeepGP, data: Dataset) -> PyTree:
         """What is trained: the model, or the model with a posterior."""
 
-    @abc.abstractmethod
     def prepare(self, target: PyTree, data: Dataset) -> PyTree:
         """What the objective reads in every step: the data, or sums over them that hold for all trained values."""
+        return data
 
-    @abc.abstractmethod
     def finish(self, target: PyTree, data: Dataset) -> tuple[DeepGP, AbstractPosterior]:
         """The model and the posterior that were inferred."""
+        return target.model, target.posterior
 
-    @abc.abstractmethod
     def largest_matrix(self, model: DeepGP, data: Dataset) -> int:
         """The number of rows of the largest matrix that is factorised in a step."""
+        return largest_kuu(model)
 
     @abc.abstractmethod
     def default_engine(self) -> "AbstractEngine":
@@ -115,7 +111,7 @@ class Problem(eqx.Module):
         """Minus the objective and the log hyper-priors; its gradient is zero where values are held."""
         moving = jax.tree.map(lambda leaf, held: jnp.where(held, stop_gradient(leaf), leaf), trainable, self.held)
         target = self.at(moving)
-        terms = self.method.objective(target, self.data, key)
+        terms = self.method.terms(target, self.data, key)
         return -(terms.total + log_prior(target)), terms
 
 
@@ -134,7 +130,11 @@ def suitable_steps_per_call() -> int:
 
 
 class AbstractEngine(eqx.Module):
-    """Takes steps. `State` holds what the next step needs and nothing else; it is a pytree of arrays."""
+    """Takes steps. A state holds what the next step needs and nothing else; it is a pytree of arrays.
+
+    A state that is a NamedTuple with `trainable`, the trained values, and `caution`, which multiplies its steps, needs
+    neither a `retreat` nor a `result` of the engine's own.
+    """
 
     max_steps: eqx.AbstractVar[int]
     steps_per_call: eqx.AbstractVar[int]
@@ -147,10 +147,10 @@ class AbstractEngine(eqx.Module):
     def step(self, problem: Problem, state: Any, key: RandomKey, step: Int[Array, ""]) -> tuple[Any, Info]:
         """The next state. All randomness is a function of (key, step), so that a run can be resumed."""
 
-    @abc.abstractmethod
     def retreat(self, state: Any) -> Any:
         """The state to go on from after a step that was rejected: same values, a more careful step."""
+        return state._replace(caution=0.5 * state.caution)
 
-    @abc.abstractmethod
     def result(self, state: Any) -> PyTree:
         """The trained values in a state."""
+        return state.trainable

@@ -15,9 +15,8 @@ from ..objectives import (
     has_fourier_statistics,
     log_evidence,
 )
-from ..posteriors import Exact as ExactPosterior
-from ..posteriors import one_gp_layer, optimal_posterior
-from ._base import AbstractMethod, largest_kuu
+from ..posteriors import ExactPosterior, one_gp_layer, optimal_posterior
+from ._base import AbstractMethod
 from ._lbfgs import LBFGS
 
 CHUNK_ROWS = 10_000
@@ -27,17 +26,10 @@ CHUNK_ROWS = 10_000
 class Exact(AbstractMethod):
     """Exact GP regression by the log evidence: O(N³)."""
 
-    @property
-    def warm_up(self):
-        return ()
-
     def target(self, model, data):
         return conjugate_model(model, data)
 
-    def prepare(self, target, data):
-        return data
-
-    def objective(self, target, data, key):
+    def terms(self, target, data, key):
         return log_evidence(target, data)
 
     def finish(self, target, data):
@@ -69,16 +61,13 @@ class Sparse(AbstractMethod):
     def prepare(self, target, data):
         return FourierStatistics.of(target, data, self.chunk_rows) if has_fourier_statistics(target) else data
 
-    def objective(self, target, data, key):
+    def terms(self, target, data, key):
         if isinstance(data, FourierStatistics):
             return collapsed_bound_from(data, target)
         return collapsed_bound(target, data, self.chunk_rows)
 
     def finish(self, target, data):
         return target, optimal_posterior(target, data, self.chunk_rows or CHUNK_ROWS)
-
-    def largest_matrix(self, model, data):
-        return largest_kuu(model)
 
     def default_engine(self):
         return LBFGS()

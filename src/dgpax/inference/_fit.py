@@ -172,7 +172,7 @@ def _finish(method: AbstractMethod, target: PyTree, data: Dataset):
 
 @eqx.filter_jit
 def _objective(method: AbstractMethod, target: PyTree, prepared: PyTree, key: RandomKey) -> Float[Array, ""]:
-    return method.objective(target, prepared, key).total
+    return method.terms(target, prepared, key).total
 
 
 def _num_clipped(layer: AbstractLayer, posterior: AbstractPosterior, carry: AbstractCarry, x: Float[Array, "N D"]):

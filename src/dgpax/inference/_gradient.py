@@ -51,9 +51,3 @@ class Gradient(AbstractEngine):
         caution = jnp.minimum(1.0, 1.01 * state.caution)
         info = Info(-loss, norm(gradient), terms.jitter, jnp.zeros((), bool))
         return GradientState(trainable, optimiser, caution), info
-
-    def retreat(self, state):
-        return state._replace(caution=0.5 * state.caution)
-
-    def result(self, state):
-        return state.trainable

@@ -6,7 +6,7 @@ import equinox as eqx
 
 from ..objectives import latent_elbo
 from ..posteriors import AbstractPosterior
-from ._base import AbstractMethod, largest_kuu
+from ._base import AbstractMethod
 from ._variational import Variational
 
 
@@ -19,24 +19,11 @@ class LatentInputs(AbstractMethod):
     posterior: AbstractPosterior | str = "mean-field"
     latents: str = eqx.field(static=True, default="rows")
 
-    @property
-    def warm_up(self):
-        return ()
-
     def target(self, model, data):
         return Variational(self.posterior, latents=self.latents).target(model, data)
 
-    def prepare(self, target, data):
-        return data
-
-    def objective(self, target, data, key):
+    def terms(self, target, data, key):
         return latent_elbo(target.model, target.posterior, data)
-
-    def finish(self, target, data):
-        return target.model, target.posterior
-
-    def largest_matrix(self, model, data):
-        return largest_kuu(model)
 
     def default_engine(self):
         return Variational().default_engine()

@@ -85,7 +85,7 @@ def _check_processes(index: int, layer: GPLayer, data: Dataset) -> None:
 
 def _explain(method: AbstractMethod, target: PyTree, data: PyTree) -> None:
     try:
-        slope = eqx.filter_grad(lambda target: method.objective(target, data, jr.key(0)).total)
+        slope = eqx.filter_grad(lambda target: method.terms(target, data, jr.key(0)).total)
         eqx.filter_eval_shape(slope, target)
     except (TypeError, ValueError) as error:
         if isinstance(error, DgpaxError):

@@ -67,12 +67,6 @@ class NaturalGradient(AbstractEngine):
         info = Info(-loss, norm(gradient), terms.jitter, jnp.zeros((), bool))
         return NaturalState(trainable, optimiser, jnp.minimum(1.0, 1.01 * state.caution)), info
 
-    def retreat(self, state):
-        return state._replace(caution=0.5 * state.caution)
-
-    def result(self, state):
-        return state.trainable
-
 
 def _is_natural(node) -> bool:
     """A part that is trained as a whole."""

@@ -15,7 +15,7 @@ from ..objectives import sampled_uncertain_elbo, standard_kl, uncertain_elbo
 from ..posteriors import AbstractPosterior, RowLatents
 from ..typing import Array, Float
 from ..uncertain import as_input_variance, input_variance_to_model_units
-from ._base import AbstractMethod, largest_kuu
+from ._base import AbstractMethod
 from ._variational import Variational
 
 
@@ -45,20 +45,13 @@ class NoisyInputs(AbstractMethod):
         if self.num_samples is not None and self.num_samples < 1:
             raise InputError(f"NoisyInputs(num_samples=...) must be at least 1, or None; got {self.num_samples}.")
 
-    @property
-    def warm_up(self):
-        return ()
-
     def target(self, model, data):
         as_input_variance(self.input_variance, data.x)
         start = Variational(self.posterior).target(model, data)
         errors = RowLatents.start(data.num_rows, data.num_inputs, data.x.dtype)
         return ModelAndInputs(start.model, start.posterior, errors)
 
-    def prepare(self, target, data):
-        return data
-
-    def objective(self, target, data, key):
+    def terms(self, target, data, key):
         w = target.errors(data)
         stddev = jnp.sqrt(self._variance(target.model, data))
         x = Gaussian(data.x + stddev * w.mean, stddev**2 * w.variance)
@@ -68,12 +61,6 @@ class NoisyInputs(AbstractMethod):
         return sampled_uncertain_elbo(
             target.model, target.posterior, data, x, key=key, input_kl=kl, num_samples=self.num_samples
         )
-
-    def finish(self, target, data):
-        return target.model, target.posterior
-
-    def largest_matrix(self, model, data):
-        return largest_kuu(model)
 
     def default_engine(self):
         return Variational().default_engine()

@@ -13,7 +13,7 @@ from ..model import DeepGP
 from ..objectives import log_joint
 from ..parameters import AbstractParameter, Real
 from ..posteriors import Particles, process_widths
-from ._base import AbstractMethod, largest_kuu
+from ._base import AbstractMethod
 from ._sghmc import SGHMC, MarkovChain
 
 
@@ -34,27 +34,17 @@ class Sampling(AbstractMethod):
         if self.num_draws < 1:
             raise InputError(f"Sampling(num_draws=...) must be at least 1; got {self.num_draws}.")
 
-    @property
-    def warm_up(self):
-        return ()
-
     def target(self, model, data):
         process_widths(model.layers)
         current = tuple(_start(layer, data.x.dtype) if isinstance(layer, GPLayer) else None for layer in model.layers)
         kept = tuple(None if v is None else Real(jnp.zeros((self.num_draws, *v.shape), data.x.dtype)) for v in current)
         return ModelAndChain(model, MarkovChain(current, kept))
 
-    def prepare(self, target, data):
-        return data
-
-    def objective(self, target, data, key):
+    def terms(self, target, data, key):
         return log_joint(target.model, Particles(_values(target.chain.current)), data, key=key)
 
     def finish(self, target, data):
         return target.model, Particles(_values(target.chain.kept))
-
-    def largest_matrix(self, model, data):
-        return largest_kuu(model)
 
     def default_engine(self):
         return SGHMC(num_draws=self.num_draws)

@@ -121,9 +121,6 @@ class SGHMC(AbstractEngine):
         still = jax.tree.map(jnp.zeros_like, state.momentum)
         return state._replace(momentum=still, caution=0.5 * state.caution)
 
-    def result(self, state):
-        return state.trainable
-
     def _adapted(self, state: SGHMCState, slope: PyTree, warming) -> SGHMCState:
         weight = jnp.where(warming, self.averaging, 0.0)
         squared = jax.tree.map(

@@ -15,7 +15,7 @@ from ..model import DeepGP
 from ..objectives import elbo, sampled_elbo
 from ..parameters import cast
 from ..posteriors import AbstractLatents, AbstractPosterior, Encoder, PointsAsLocations, RowLatents, posterior_at_prior
-from ._base import AbstractMethod, largest_kuu
+from ._base import AbstractMethod
 from ._gradient import Gradient
 from ._mismatch import refuse_blocks
 from ._settling import Settling
@@ -58,10 +58,6 @@ class Variational(AbstractMethod):
         if self.latents not in ("rows", "encoder"):
             raise UnknownNameError(f"Variational(latents={self.latents!r}) isn't known. There are: rows, encoder.")
 
-    @property
-    def warm_up(self):
-        return ()
-
     def target(self, model, data):
         posterior = self.posterior
         if isinstance(posterior, str):
@@ -71,10 +67,7 @@ class Variational(AbstractMethod):
         refuse_blocks(posterior, model)
         return ModelAndPosterior(model, cast(posterior, data.x.dtype))
 
-    def prepare(self, target, data):
-        return data
-
-    def objective(self, target, data, key):
+    def terms(self, target, data, key):
         bound = elbo if self.estimator == "marginal" else sampled_elbo
         return bound(
             target.model,
@@ -84,12 +77,6 @@ class Variational(AbstractMethod):
             num_samples=self.num_samples,
             chunk_rows=suitable_chunk_rows(self.chunk_rows, self.num_samples),
         )
-
-    def finish(self, target, data):
-        return target.model, target.posterior
-
-    def largest_matrix(self, model, data):
-        return largest_kuu(model)
 
     def default_engine(self):
         """Natural gradients that come to rest; Adam for points as locations, whose KL isn't that of a Gaussian."""

@@ -1,5 +1,6 @@
 """What is maximised: pure functions of a model and data that return their terms."""
 
+from ._base import AbstractObjective as AbstractObjective
 from ._base import AbstractTerms as AbstractTerms
 from ._collapsed import CollapsedBoundTerms as CollapsedBoundTerms
 from ._collapsed import collapsed_bound as collapsed_bound

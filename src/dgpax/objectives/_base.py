@@ -1,10 +1,10 @@
-"""What an objective returns."""
+"""The contract of what is maximised."""
 
 import abc
 
 import equinox as eqx
 
-from ..typing import Array, Float
+from ..typing import Array, Float, PyTree, RandomKey
 
 
 class AbstractTerms(eqx.Module):
@@ -16,3 +16,11 @@ class AbstractTerms(eqx.Module):
     @abc.abstractmethod
     def total(self) -> Float[Array, ""]:
         """The value to maximise."""
+
+
+class AbstractObjective(eqx.Module):
+    """What an engine maximises, with its settings."""
+
+    @abc.abstractmethod
+    def terms(self, target: PyTree, data: PyTree, key: RandomKey) -> AbstractTerms:
+        """The value at a target, in parts. All randomness comes from the key."""

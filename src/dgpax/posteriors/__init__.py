@@ -18,7 +18,7 @@ from ._conjugate import stack_outputs as stack_outputs
 from ._coupled import Coupled as Coupled
 from ._coupled import CoupledGaussian as CoupledGaussian
 from ._coupled import process_widths as process_widths
-from ._exact import Exact as Exact
+from ._exact import ExactPosterior as ExactPosterior
 from ._joint_family import AbstractWhitenedJoint as AbstractWhitenedJoint
 from ._latents import AbstractLatents as AbstractLatents
 from ._latents import Encoder as Encoder

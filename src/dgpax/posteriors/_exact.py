@@ -15,7 +15,7 @@ from ._conjugate import noisy_gram, one_gp_layer, stack_outputs
 from ._mean_field import outputs_last, whitened_mean
 
 
-class Exact(AbstractLayerwise):
+class ExactPosterior(AbstractLayerwise):
     """f | y, held as the training inputs, the Cholesky factor of K + σ²I and L⁻¹(y − mean).
 
     It is the family whose inducing outputs are the noisy observations themselves and have no spread, so it
@@ -27,7 +27,7 @@ class Exact(AbstractLayerwise):
     whitened: Float[Array, "P N"]
 
     @classmethod
-    def condition(cls, model: DeepGP, data: Dataset) -> Exact:
+    def condition(cls, model: DeepGP, data: Dataset) -> ExactPosterior:
         """The posterior given data in the model's units [Rasmussen & Williams 2006, Algorithm 2.1]."""
         layer = one_gp_layer(model)
         root = TriangularRoot(*safe_cholesky(noisy_gram(model, data.x), jitter=0.0))

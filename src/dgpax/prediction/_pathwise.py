@@ -16,7 +16,7 @@ from ..layers import AppendInputs
 from ..linalg import einsum, matmul
 from ..means import AbstractMean
 from ..model import DeepGP
-from ..posteriors import AbstractCarry, AbstractLayerwise, Exact, noise_variances
+from ..posteriors import AbstractCarry, AbstractLayerwise, ExactPosterior, noise_variances
 from ..propagate import as_gp, beside
 from ..typing import Array, Float, RandomKey
 
@@ -135,7 +135,7 @@ def _draw_layer(
         )
     key_prior, key_noise, key_outputs = jr.split(key, 3)
     smooth, noise = _split_noise(processes.kernel)
-    if isinstance(posterior, Exact):
+    if isinstance(posterior, ExactPosterior):
         noise = noise + noise_variances(model)[:, None]
     z, num_processes = inducing.locations.value, processes.num_blocks(layer.num_outputs)
     prior = tuple(
