@@ -14,7 +14,7 @@ PACKAGE = Path(dgpax.__file__).parent
 ORDER = [
     "typing", "errors", "storage", "parameters", "linalg", "distributions", "data", "kernels", "means", "inducing",
     "covariances", "conditional", "warps", "expectations", "likelihoods", "layers", "model", "posteriors", "propagate",
-    "uncertain", "objectives", "inference", "architectures", "prediction", "stride", "alignment",
+    "uncertain", "fits", "objectives", "inference", "architectures", "prediction", "stride", "alignment",
     "estimators", "io", "metrics", "plot", "report", "cli",
 ]  # fmt: skip
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

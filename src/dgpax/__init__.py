@@ -13,6 +13,7 @@ from . import data as data
 from . import distributions as distributions
 from . import estimators as estimators
 from . import expectations as expectations
+from . import fits as fits
 from . import inducing as inducing
 from . import inference as inference
 from . import kernels as kernels

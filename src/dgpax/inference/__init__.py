@@ -1,5 +1,6 @@
 """Inference: methods say what is maximised, engines take the steps; `fit`, `fit_many` and `maximise` are one loop."""
 
+from ..fits import FitReport as FitReport
 from ._base import AbstractEngine as AbstractEngine
 from ._base import AbstractMethod as AbstractMethod
 from ._base import Info as Info
@@ -19,7 +20,6 @@ from ._methods import METHODS as METHODS
 from ._methods import as_method as as_method
 from ._natural import NaturalGradient as NaturalGradient
 from ._noisy_inputs import NoisyInputs as NoisyInputs
-from ._report import FitReport as FitReport
 from ._sampling import ModelAndChain as ModelAndChain
 from ._sampling import Sampling as Sampling
 from ._settling import Settling as Settling

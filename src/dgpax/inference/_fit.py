@@ -18,6 +18,7 @@ import numpy as np
 from ..conditional import unclipped_residual
 from ..data import Dataset, constant_columns
 from ..errors import DgpaxWarning, InputError, NumericalError
+from ..fits import FitReport
 from ..layers import AbstractLayer, GPLayer
 from ..model import DeepGP
 from ..parameters import cast, find, freeze, matches
@@ -29,8 +30,8 @@ from ._checkpoint import Checkpoints
 from ._loop import Limits, Progress, Run, suitable_blas_threads, train
 from ._methods import as_method
 from ._mismatch import explaining_shapes, refuse_mismatch
+from ._notes import notes_about
 from ._progress import progress_bar
-from ._report import FitReport, notes_about
 from ._stopping import AbstractStopping, NeverStop
 
 REPORT_ROWS = 2000

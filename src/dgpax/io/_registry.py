@@ -8,44 +8,28 @@ import types
 from collections.abc import Iterator
 from importlib import import_module
 
-from .. import (
-    alignment,
-    data,
-    distributions,
-    inducing,
-    inference,
-    kernels,
-    layers,
-    likelihoods,
-    linalg,
-    means,
-    model,
-    parameters,
-    posteriors,
-    stride,
-    warps,
-)
 from ..storage import Names, is_record
 from ._estimators import SavedEstimator, Texts
 from ._table_model import TableModel
 
-PACKAGES = (
-    alignment,
-    data,
-    distributions,
-    inducing,
-    inference,
-    kernels,
-    layers,
-    likelihoods,
-    linalg,
-    means,
-    model,
-    parameters,
-    posteriors,
-    stride,
-    warps,
-)
+PACKAGES = [
+    "alignment",
+    "data",
+    "distributions",
+    "fits",
+    "inducing",
+    "inference",
+    "kernels",
+    "layers",
+    "likelihoods",
+    "linalg",
+    "means",
+    "model",
+    "parameters",
+    "posteriors",
+    "stride",
+    "warps",
+]
 
 
 def _classes(package: types.ModuleType) -> Iterator[tuple[str, type]]:
@@ -63,6 +47,6 @@ def _modules(package: types.ModuleType) -> Iterator[types.ModuleType]:
 
 
 REGISTRY = Names(
-    {name: kind for package in PACKAGES for name, kind in _classes(package)}
+    {name: kind for noun in PACKAGES for name, kind in _classes(import_module(f"dgpax.{noun}"))}
     | {"estimators.SavedEstimator": SavedEstimator, "estimators.Texts": Texts, "io.TableModel": TableModel}
 )

@@ -1,0 +1,4 @@
+"""What inference leaves: one contract, which predictions, reports, files and estimators are written on."""
+
+from ._base import AbstractFit as AbstractFit
+from ._report import FitReport as FitReport

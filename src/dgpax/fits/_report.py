@@ -1,0 +1,54 @@
+"""What happened during a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class FitReport:
+    """Numbers to trust or distrust a fit by. `print` it."""
+
+    inference: str
+    engine: str
+    num_rows: int
+    num_parameters: int
+    steps: int
+    seconds: float
+    objective_start: float
+    objective_end: float
+    stopped_because: str
+    converged: bool
+    interrupted: bool
+    resumed_at: tuple[int, ...]
+    """The steps at which it went on from a checkpoint."""
+    rejected_steps: int
+    largest_jitter: float
+    clipped_variances: int
+    constant_columns: tuple[str, ...]
+    notes: tuple[str, ...]
+    history: np.ndarray = field(repr=False)
+    """The objective at every step that was accepted."""
+    details: dict[str, Any] = field(default_factory=dict)
+    """What the method has to say besides, such as how well its chains mix."""
+
+    def __str__(self) -> str:
+        rows = {name: value for name, value in vars(self).items() if name not in ("history", "notes", "details")}
+        rows |= self.details
+        lines = [f"{name.replace('_', ' '):<20} {_show(value)}" for name, value in rows.items()]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+
+def _show(value) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, np.ndarray):
+        return f"{value[0]:.4g} → {value[-1]:.4g}" if len(value) else "none"
+    if isinstance(value, tuple):
+        return ", ".join(str(item) for item in value) or "none"
+    return str(value)
