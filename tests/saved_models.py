@@ -20,7 +20,7 @@ from dgpax import DeepGP, Fit, GPLayer
 from dgpax.inducing import Points
 from dgpax.inference import FitReport
 from dgpax.kernels import LMC, RBF, AbstractKernel, AbstractMultiOutputKernel, ImageToImage
-from dgpax.layers import AppendInputs, LatentVariables
+from dgpax.layers import Append, LatentVariables
 from dgpax.likelihoods import GaussianNoise
 from dgpax.means import Constant, Identity, Zero
 from dgpax.parameters import GammaPrior, Positive, cast, partition
@@ -114,7 +114,7 @@ def _latent(latents) -> Fit:
 
 def deep() -> Fit:
     z = np.linspace(-1, 1, 8).reshape(4, 2)
-    layers = [GPLayer(RBF(0.8), 2, Identity(), Points(z)), AppendInputs()]
+    layers = [GPLayer(RBF(0.8), 2, Identity(), Points(z)), Append()]
     return with_posterior(
         DeepGP([*layers, GPLayer(RBF(1.0), 1, Zero(), Points(np.hstack([z, z])))], GaussianNoise(0.1))
     )

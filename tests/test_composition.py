@@ -17,7 +17,7 @@ from dgpax.errors import InputError
 from dgpax.inducing import Points
 from dgpax.inference import FitReport, Gradient, Variational
 from dgpax.kernels import RBF
-from dgpax.layers import AppendInputs, LatentVariables
+from dgpax.layers import Append, LatentVariables
 from dgpax.likelihoods import GaussianNoise
 from dgpax.means import Identity, Zero
 from dgpax.posteriors import Chain, Coupled, GaussianBlock, MeanField, Particles, PointsAsLocations
@@ -40,7 +40,15 @@ DATA = dataset(X, np.sin(3 * X))
 def fitted() -> Fit:
     """Nobody trained it."""
     layers = (GPLayer(RBF(0.6, 0.5), 1, Identity(), Points(Z)), GPLayer(RBF(0.8), 1, Zero(), Points(Z)))
-    empty = {"str": "", "tuple[str, ...]": (), "tuple[int, ...]": (), "bool": False, "int": 0, "float": 0.0}
+    empty = {
+        "dict[str, Any]": {},
+        "str": "",
+        "tuple[str, ...]": (),
+        "tuple[int, ...]": (),
+        "bool": False,
+        "int": 0,
+        "float": 0.0,
+    }
     report = FitReport(**{f.name: empty.get(str(f.type), np.zeros(1)) for f in dataclasses.fields(FitReport)})
     return Fit(DeepGP(layers, GaussianNoise(0.1)), MeanField.at_prior(layers), report, 1, ())
 
@@ -117,7 +125,7 @@ def _wide_fit(fitted: Fit, signs, order) -> Fit:
     z = np.random.default_rng(0).uniform(-1, 1, (8, 2))
     layers = [
         GPLayer(RBF(0.8), 2, Zero(), Points(z)),
-        AppendInputs(),
+        Append(),
         GPLayer(RBF(1.0), 1, Zero(), Points(np.hstack([z, z]))),
     ]
     start = MeanField.at_prior(tuple(layers), 0.01)

@@ -23,7 +23,7 @@ from dgpax.likelihoods import BernoulliProbit
 from dgpax.means import Linear
 from dgpax.parameters import cast, fixed
 from dgpax.posteriors import GaussianBlock, MeanField
-from dgpax.propagate import draw_noise, layer_outputs
+from dgpax.propagate import draw_noise, outputs_of
 
 LENGTHSCALE, VARIANCE = 1.3, 1.7
 WEIGHTS = np.linspace(-0.5, 1.5, 6)
@@ -216,7 +216,7 @@ def test_the_four_covariances_of_image_to_image_agree_with_loops(num_channels, r
     @eqx.filter_jit
     def evaluate(layer, posterior, x):
         carry = posterior.begin((layer,))
-        outputs = layer_outputs(0, layer, posterior, x, carry)
+        outputs = outputs_of(0, layer, posterior, x, carry)
         return [outputs.marginal(), outputs.over_inputs(), outputs.over_outputs(), outputs.over_both()]
 
     results: list[Any] = evaluate(layer, posterior, jnp.asarray(x))
@@ -246,7 +246,7 @@ def test_draws_of_an_inner_image_have_its_mean_and_the_covariance_of_its_inducin
     x, num_draws = x[:1], 20_000
     noise = draw_noise((layer, layer), key, num_draws, 1, jnp.result_type(float))[0]
     drawn = eqx.filter_jit(
-        lambda noise: layer_outputs(0, layer, posterior, jnp.asarray(x), posterior.begin((layer,))).draw(noise)
+        lambda noise: outputs_of(0, layer, posterior, jnp.asarray(x), posterior.begin((layer,))).draw(noise)
     )
     draws = np.asarray(drawn(noise)[0])[:, 0]
     mean, _ = _by_loops(layer, posterior, x)

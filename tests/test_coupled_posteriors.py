@@ -40,7 +40,7 @@ def test_one_word_trains_and_predicts(word, model, data):
 
 @pytest.mark.slow
 def test_the_sampled_estimator_trains_too(model, data):
-    method = Variational("stripes-and-arrow", num_samples=3, estimator="sampled")
+    method = Variational("stripes-and-arrow", num_samples=3, objective="sampled-elbo")
     fitted = dgpax.fit(model, data, method, engine=Gradient(max_steps=60, steps_per_call=30), progress=False)
     assert fitted.report.history[-1] > fitted.report.history[0]
 

@@ -12,7 +12,7 @@ from dgpax.errors import DgpaxWarning, InputError
 from dgpax.inducing import Points
 from dgpax.inference import NaturalGradient, Variational
 from dgpax.kernels import RBF, Sum, White
-from dgpax.layers import AppendInputs, LatentVariables
+from dgpax.layers import Append, LatentVariables
 from dgpax.likelihoods import BernoulliProbit, GaussianNoise, Poisson
 from dgpax.means import Identity, Linear, Zero
 from dgpax.prediction import log_density
@@ -47,7 +47,7 @@ def test_the_model_of_the_paper_has_the_values_of_its_appendix():
 def test_options_of_the_default_model():
     model = dgpax.deep_gp(_data(), 2, 8, width=2, append_inputs=True, num_latents=1)
     kinds = [type(layer) for layer in model.layers]
-    assert kinds == [LatentVariables, GPLayer, AppendInputs, GPLayer]
+    assert kinds == [LatentVariables, GPLayer, Append, GPLayer]
     assert model.layers[1].inducing.locations.shape == (8, 4) and model.layers[3].inducing.locations.shape == (8, 5)
     fitted = dgpax.fit(model, _data(), "variational", engine=NaturalGradient(max_steps=3), progress=False)
     assert np.isfinite(fitted.report.objective_end)
@@ -74,7 +74,7 @@ def test_bad_input_is_named():
     with pytest.raises(InputError):
         dgpax.dsvi(data, likelihood=Poisson())
     with pytest.raises(InputError, match="can't be the last layer"):
-        dgpax.fit(DeepGP((GPLayer(RBF()), AppendInputs()), GaussianNoise()), data, "variational", progress=False)
+        dgpax.fit(DeepGP((GPLayer(RBF()), Append()), GaussianNoise()), data, "variational", progress=False)
     with pytest.warns(DgpaxWarning, match="40 distinct rows"):
         dgpax.deep_gp(data, num_inducing=50)
 

@@ -73,7 +73,7 @@ def bound_of(model, data):
 
 @eqx.filter_jit
 def moments_of(model, posterior, x):
-    return propagate(model.layers, posterior, x, posterior.begin(model.layers))
+    return propagate(model.layers, posterior, x, posterior.begin(model.layers)).marginal()
 
 
 @eqx.filter_jit

@@ -19,7 +19,7 @@ from dgpax.likelihoods import GaussianNoise
 from dgpax.means import Constant
 from dgpax.objectives import elbo
 from dgpax.posteriors import GaussianBlock, MeanField
-from dgpax.propagate import layer_outputs
+from dgpax.propagate import outputs_of
 
 pytestmark = pytest.mark.slow
 
@@ -109,7 +109,7 @@ def test_the_four_covariances_agree_with_brute_force(case, rng):
     mean, cov = _dense(layer, posterior, x)
     mean = mean.T + np.array([0.1, 0.2, 0.3])
     carry = posterior.begin((layer,))
-    outputs = layer_outputs(0, layer, posterior, x, carry)
+    outputs = outputs_of(0, layer, posterior, x, carry)
     results: list[Any] = [outputs.marginal(), outputs.over_inputs(), outputs.over_outputs(), outputs.over_both()]
     for result in results:
         np.testing.assert_allclose(result.mean, mean, atol=1e-9)
@@ -137,7 +137,7 @@ def test_lmc_with_identity_mixing_is_separate_kernels(rng):
     separate = Separate(RBF(0.5), Matern32(0.8), RBF(1.2, 2.0))
     layers = [GPLayer(separate, P, inducing=z), GPLayer(LMC(separate, jnp.eye(P)), P, inducing=z)]
     posterior = MeanField((GaussianBlock(jnp.ones((P, M)), jnp.tril(jnp.ones((P, M, M)))),))
-    a, b = (layer_outputs(0, layer, posterior, x, posterior.begin((layer,))).over_both() for layer in layers)
+    a, b = (outputs_of(0, layer, posterior, x, posterior.begin((layer,))).over_both() for layer in layers)
     np.testing.assert_allclose(a.covariance, b.covariance, atol=1e-12)
     np.testing.assert_allclose(a.mean, b.mean, atol=1e-12)
 

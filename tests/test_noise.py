@@ -12,7 +12,7 @@ from scipy.stats import kstest
 from dgpax import GPLayer
 from dgpax.inducing import Points
 from dgpax.kernels import RBF
-from dgpax.layers import AppendInputs, LatentVariables
+from dgpax.layers import Append, LatentVariables
 from dgpax.means import Identity, Zero
 from dgpax.posteriors import GaussianBlock, MeanField
 from dgpax.propagate import draw_noise, even_noise, for_rows, propagate
@@ -26,7 +26,7 @@ def _layers(width: int = 1):
 
 
 def test_every_layer_that_is_drawn_has_numbers_of_its_own():
-    layers = (LatentVariables(2), AppendInputs(), *_layers(3))
+    layers = (LatentVariables(2), Append(), *_layers(3))
     latents, none, inner = even_noise(layers, 5, 0, jnp.float64)
     assert none is None
     assert latents is not None and latents.shape == (5, 1, 2)
@@ -58,7 +58,7 @@ def test_averages_are_closer_than_those_over_independent_draws():
 
     @eqx.filter_jit
     def mean(noise):
-        return jnp.mean(propagate(layers, q, x, carry, noise).mean, axis=0)
+        return jnp.mean(propagate(layers, q, x, carry, noise).marginal().mean, axis=0)
 
     even = [mean(for_rows(even_noise(layers, 64, seed, x.dtype), 5)) for seed in range(30)]
     independent = [mean(draw_noise(layers, jr.key(seed), 64, 5, x.dtype)) for seed in range(30)]

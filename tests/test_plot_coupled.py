@@ -19,7 +19,7 @@ from dgpax.errors import InputTypeError
 from dgpax.inducing import Points
 from dgpax.inference import FitReport
 from dgpax.kernels import RBF
-from dgpax.layers import AppendInputs
+from dgpax.layers import Append
 from dgpax.likelihoods import GaussianNoise
 from dgpax.means import Identity
 from dgpax.metrics import inducing_covariance, layer_correlations
@@ -37,7 +37,7 @@ def layers():
     rng = np.random.default_rng(0)
     return (
         GPLayer(RBF(1.0), 3, Identity(), Points(rng.normal(size=(4, 3)))),
-        AppendInputs(),
+        Append(),
         GPLayer(RBF(1.0), 2, inducing=Points(rng.normal(size=(3, 6)))),
         GPLayer(RBF(1.0), 1, inducing=Points(rng.normal(size=(5, 2)))),
     )
@@ -45,7 +45,15 @@ def layers():
 
 def _fit(layers, posterior) -> Any:
     """Nobody trained it."""
-    empty = {"str": "", "tuple[str, ...]": (), "tuple[int, ...]": (), "bool": False, "int": 0, "float": 0.0}
+    empty = {
+        "dict[str, Any]": {},
+        "str": "",
+        "tuple[str, ...]": (),
+        "tuple[int, ...]": (),
+        "bool": False,
+        "int": 0,
+        "float": 0.0,
+    }
     report = FitReport(**{f.name: empty.get(str(f.type), np.zeros(1)) for f in dataclasses.fields(FitReport)})
     return Fit(DeepGP(layers, GaussianNoise(0.1)), posterior, report, 3, ())
 

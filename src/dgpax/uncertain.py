@@ -18,13 +18,13 @@ from .distributions import Gaussian
 from .errors import InputError, MissingRuleError
 from .expectations import Expansion, expansion
 from .kernels import AbstractKernel
-from .layers import GPLayer
+from .layers import GPLayer, Layers
 from .linalg import AbstractRoot, einsum, matmul
 from .means import AbstractMean, Constant, Identity, Linear, Zero
 from .model import DeepGP
 from .parameters import cast
-from .posteriors import AbstractCarry, AbstractPosterior, Layers, Moments
-from .propagate import draw_noise, propagate
+from .posteriors import AbstractCarry, AbstractPosterior, Moments
+from .propagate import AbstractOutputs, draw_noise, propagate
 from .typing import Array, Float, RandomKey
 
 
@@ -52,7 +52,7 @@ def uncertain_marginal(
     return Gaussian(q.mean + layer.mean(x.mean), jnp.maximum(variance, 0.0))
 
 
-def sampled_marginal(
+def sampled_outputs(
     layers: Layers,
     posterior: AbstractPosterior,
     x: Gaussian,
@@ -61,7 +61,7 @@ def sampled_marginal(
     key: RandomKey,
     num_samples: int,
     batch: Dataset | None = None,
-) -> Gaussian:
+) -> AbstractOutputs:
     """q(f_L(x)) given draws of x ~ q(x) and of the inner layers, [S, N, P]: the components of a mixture.
 
     For every kernel and depth.

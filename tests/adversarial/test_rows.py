@@ -183,7 +183,7 @@ def moment_derivatives(layers, posterior, x):
     """Gradient [2, D] and Hessian [2, D, D] of the mean and the variance of f at one point."""
 
     def moments(x):
-        q = propagate(layers, posterior, x[None], posterior.begin(layers))
+        q = propagate(layers, posterior, x[None], posterior.begin(layers)).marginal()
         return jnp.stack([q.mean[0, 0], q.variance[0, 0]])
 
     def gradient_twice(x):

@@ -31,7 +31,7 @@ from dgpax.posteriors import (
     Particles,
     PointsAsLocations,
 )
-from dgpax.propagate import layer_outputs, propagate
+from dgpax.propagate import outputs_of, propagate
 
 P, M, N = 2, 4, 9
 
@@ -84,8 +84,8 @@ def test_every_posterior_has_a_row():
 def test_marginals_are_the_diagonal_of_the_joint(kind):
     model, posterior, x = _model(), POSTERIORS[kind](), jr.uniform(jr.key(6), (5, 2))
     carry = posterior.begin(model.layers)
-    q = propagate(model.layers, posterior, x, carry)
-    joint = layer_outputs(0, model.layers[0], posterior, x, carry).over_inputs()
+    q = propagate(model.layers, posterior, x, carry).marginal()
+    joint = outputs_of(0, model.layers[0], posterior, x, carry).over_inputs()
     assert q.mean.shape == (5, P) and joint.covariance.shape == (P, 5, 5)
     np.testing.assert_allclose(joint.mean, q.mean, atol=1e-12)
     np.testing.assert_allclose(joint.variance, q.variance, atol=1e-12)
@@ -96,7 +96,7 @@ def test_marginals_are_the_diagonal_of_the_joint(kind):
 def test_a_draw_has_the_moments_of_the_joint_of_a_row(kind):
     """40,000 draws of every row; covariances within 5 of their standard errors at most (30 numbers)."""
     model, posterior, x = _model(), POSTERIORS[kind](), jr.uniform(jr.key(6), (5, 2))
-    outputs = layer_outputs(0, model.layers[0], posterior, x, posterior.begin(model.layers))
+    outputs = outputs_of(0, model.layers[0], posterior, x, posterior.begin(model.layers))
     draws, carry = outputs.draw(jr.normal(jr.key(7), (40_000, 5, P)))
     assert type(carry) is type(posterior.begin(model.layers))
     joint, marginal = outputs.over_outputs(), outputs.marginal()
@@ -111,9 +111,9 @@ def test_sample_axes_broadcast(kind):
     model, posterior = _model(), POSTERIORS[kind]()
     x = jr.uniform(jr.key(7), (3, 5, 2))
     carry = posterior.begin(model.layers)
-    stacked = propagate(model.layers, posterior, x, carry)
+    stacked = propagate(model.layers, posterior, x, carry).marginal()
     assert stacked.mean.shape == (3, 5, P)
-    single = propagate(model.layers, posterior, x[1], carry)
+    single = propagate(model.layers, posterior, x[1], carry).marginal()
     np.testing.assert_allclose(stacked.mean[1], single.mean, atol=1e-12)
     np.testing.assert_allclose(stacked.variance[1], single.variance, atol=1e-12)
 
@@ -126,7 +126,7 @@ def test_float32_jit_vmap_and_kl(kind):
     @eqx.filter_jit
     def moments(posterior, x):
         carry = posterior.begin(model.layers)
-        return propagate(model.layers, posterior, x, carry), posterior.kl(model.layers, carry)
+        return propagate(model.layers, posterior, x, carry).marginal(), posterior.kl(model.layers, carry)
 
     q, kl = moments(posterior, x)
     assert q.mean.dtype == q.variance.dtype == jnp.float32
@@ -150,7 +150,7 @@ def test_at_the_prior_everything_is_the_prior():
     model = _model()
     posterior = MeanField.at_prior(model.layers)
     carry = posterior.begin(model.layers)
-    q = propagate(model.layers, posterior, _data().x, carry)
+    q = propagate(model.layers, posterior, _data().x, carry).marginal()
     np.testing.assert_allclose(q.mean, 0.5, atol=1e-12)
     np.testing.assert_allclose(q.variance, 1.0, atol=1e-10)
     np.testing.assert_allclose(posterior.kl(model.layers, carry), 0.0, atol=1e-12)

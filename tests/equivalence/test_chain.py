@@ -9,20 +9,19 @@ import jax.random as jr
 import numpy as np
 import pytest
 from reference.coupled import condition, dense_kl, layer_rows
+from walks import layer_inputs
 
 from dgpax import DeepGP, GPLayer, dataset, deep_gp, fit
 from dgpax.data import Dataset
-from dgpax.errors import InputError
 from dgpax.inducing import Points
 from dgpax.inference import NaturalGradient, Variational
 from dgpax.kernels import RBF
-from dgpax.layers import AbstractLayer
 from dgpax.likelihoods import GaussianNoise
 from dgpax.means import Zero
 from dgpax.objectives import elbo, sampled_elbo
 from dgpax.parameters import find
 from dgpax.posteriors import Chain, ChainGaussian, Coupled, MeanField
-from dgpax.propagate import draw_noise, layer_inputs, layer_outputs
+from dgpax.propagate import draw_noise, outputs_of
 
 M, N, D = 4, 3, 2
 WIDTHS = [(1, 2, 1), *(pytest.param(widths, marks=pytest.mark.slow) for widths in ((3, 2), (2, 3, 1), (3, 1, 2, 2)))]
@@ -89,7 +88,7 @@ def _forward(model, posterior, x):
     noise = draw_noise(model.layers, jr.key(2), 2, len(x), x.dtype)
     given = layer_inputs(model.layers, posterior, x, posterior.begin(model.layers), noise)
     joints = [
-        layer_outputs(i, model.layers[i], posterior, at, carry).over_outputs() for i, (at, carry) in enumerate(given)
+        outputs_of(i, model.layers[i], posterior, at, carry).over_outputs() for i, (at, carry) in enumerate(given)
     ]
     return [at for at, _ in given], joints
 
@@ -223,11 +222,3 @@ def test_it_trains_by_its_word():
     assert isinstance(fitted.posterior, Chain)
     assert fitted.report.objective_end > fitted.report.objective_start + 20
     assert float(jnp.max(jnp.abs(fitted.posterior.outputs.transition.value))) > 1e-3
-
-
-def test_layers_that_are_no_gps_are_refused():
-    class Strange(AbstractLayer):
-        pass
-
-    with pytest.raises(InputError, match="layer 0 is Strange"):
-        Chain.at_prior((Strange(), *_model((1,)).layers))

@@ -13,6 +13,7 @@ import pytest
 from reference.coupled import condition, dense_kl, dense_root, layer_rows, rbf
 from scipy import stats
 from scipy.linalg import block_diag
+from walks import layer_inputs
 
 from dgpax import DeepGP, GPLayer
 from dgpax.data import Dataset
@@ -32,7 +33,7 @@ from dgpax.posteriors import (
     natural_block_step,
     natural_step,
 )
-from dgpax.propagate import draw_noise, layer_inputs, layer_outputs, propagate
+from dgpax.propagate import draw_noise, outputs_of, propagate
 
 M, N, D = 4, 3, 2
 WIDTHS = {2: (3, 2), 3: (2, 3, 1), 4: (3, 1, 2, 2)}
@@ -101,12 +102,9 @@ def test_every_layer_given_the_others_is_brute_force_conditioning(num_layers, st
         noise = draw_noise(model.layers, jr.key(2), 2, N, x.dtype)
         given = layer_inputs(model.layers, posterior, x, posterior.begin(model.layers), noise)
         joints = [
-            layer_outputs(i, model.layers[i], posterior, at, carry).over_outputs()
-            for i, (at, carry) in enumerate(given)
+            outputs_of(i, model.layers[i], posterior, at, carry).over_outputs() for i, (at, carry) in enumerate(given)
         ]
-        alone = [
-            layer_outputs(i, model.layers[i], posterior, at, carry).marginal() for i, (at, carry) in enumerate(given)
-        ]
+        alone = [outputs_of(i, model.layers[i], posterior, at, carry).marginal() for i, (at, carry) in enumerate(given)]
         return [at for at, _ in given], joints, alone
 
     given, joints, alone = forward(x)
@@ -162,7 +160,7 @@ def test_unwhitened_is_whitened(structure):
 
 def _first_layer(model, posterior, x):
     carry = posterior.begin(model.layers)
-    return layer_outputs(0, model.layers[0], posterior, jnp.asarray(x)[None], carry).over_outputs()
+    return outputs_of(0, model.layers[0], posterior, jnp.asarray(x)[None], carry).over_outputs()
 
 
 def test_drawn_inducing_outputs_have_the_moments_of_q():
@@ -189,7 +187,7 @@ def test_marginalised_draws_are_draws_with_sampled_inducing_outputs(structure):
     def draws(posterior, key):
         key_noise, key_last = jr.split(key)
         noise = draw_noise(model.layers, key_noise, 100_000, len(x), x.dtype)
-        q = propagate(model.layers, posterior, x, posterior.begin(model.layers), noise)
+        q = propagate(model.layers, posterior, x, posterior.begin(model.layers), noise).marginal()
         return q.mean + q.stddev * jr.normal(key_last, q.mean.shape)
 
     marginalised = np.asarray(draws(posterior, jr.key(5)))
@@ -298,7 +296,7 @@ def test_particles_at_one_place_are_a_mean_field_without_spread():
 
     @eqx.filter_jit
     def forward(posterior):
-        return propagate(model.layers, posterior, data.x, posterior.begin(model.layers), noise)
+        return propagate(model.layers, posterior, data.x, posterior.begin(model.layers), noise).marginal()
 
     ours, wanted = forward(Particles(tuple(v))), forward(tight)
     np.testing.assert_allclose(ours.mean, wanted.mean, atol=1e-9)

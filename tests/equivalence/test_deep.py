@@ -14,7 +14,7 @@ from dgpax import DeepGP, GPLayer
 from dgpax.data import Dataset
 from dgpax.inducing import Points
 from dgpax.kernels import LMC, RBF, White
-from dgpax.layers import AppendInputs, LatentVariables
+from dgpax.layers import Append, LatentVariables
 from dgpax.likelihoods import GaussianNoise
 from dgpax.linalg import gauss_hermite
 from dgpax.means import Identity
@@ -56,7 +56,7 @@ def test_one_layer_is_the_sparse_gp_written_out(data):
     mean, variance, kl = dense_gp_marginal(
         np.asarray(data.x), z, 0.8, 0.6, np.asarray(block.mean.value[0]), np.asarray(block.root.value[0])
     )
-    q = propagate(model.layers, posterior, data.x, posterior.begin(model.layers))
+    q = propagate(model.layers, posterior, data.x, posterior.begin(model.layers)).marginal()
     np.testing.assert_allclose(q.mean[:, 0], mean, atol=1e-10)
     np.testing.assert_allclose(q.variance[:, 0], variance, atol=1e-10)
     y = np.asarray(data.y[:, 0])
@@ -80,7 +80,7 @@ def test_sampled_bound_agrees_with_quadrature(data):
     nodes, weights = gauss_hermite(100)
     carry = posterior.begin(model.layers)
     noise = (jnp.broadcast_to(nodes[:, None, None], (100, N, 1)),)
-    q = propagate(model.layers, posterior, data.x, carry, noise)
+    q = propagate(model.layers, posterior, data.x, carry, noise).marginal()
     per_row = jnp.sum(weights[:, None] * model.likelihood.expected_log_prob(q, data.y), axis=0)
     exact = float(jnp.sum(per_row) - posterior.kl(model.layers, carry))
 
@@ -118,7 +118,7 @@ def _latent_model(rows):
     layers = (
         LatentVariables(1),
         _layer(Identity(), 2, 2, seed=6, noise=0.01),
-        AppendInputs(),
+        Append(),
         _layer(inputs=3, seed=7),
     )
     latents = RowLatents(jr.normal(jr.key(1), (rows, 1)), jnp.full((rows, 1), 0.7))
@@ -188,5 +188,5 @@ def test_mixed_outputs_are_drawn_together():
         return jnp.zeros((*x.shape[:-1], 1))
 
     spied = eqx.tree_at(lambda layer: layer.mean, layers[1], record, is_leaf=lambda node: node is layers[1].mean)
-    propagate((inner, spied), posterior, x, posterior.begin(layers), noise)
+    propagate((inner, spied), posterior, x, posterior.begin(layers), noise).marginal()
     np.testing.assert_allclose(seen[0][..., 1], 2 * seen[0][..., 0], rtol=1e-12)

@@ -12,6 +12,7 @@ import pytest
 from reference.coupled import dense_kl, dense_root
 from reference.locations import conditional, log_normal, log_prior, prior
 from scipy.linalg import block_diag
+from walks import layer_inputs
 
 from dgpax import DeepGP, GPLayer, dataset, deep_gp, fit, predict
 from dgpax.data import Dataset
@@ -25,7 +26,7 @@ from dgpax.means import Identity, Zero
 from dgpax.objectives import elbo, importance_weighted_elbo, log_evidence, sampled_elbo
 from dgpax.posteriors import LocationDraws, PointsAsLocations
 from dgpax.prediction import predict_layers, sample_jointly
-from dgpax.propagate import draw_noise, layer_inputs, layer_outputs
+from dgpax.propagate import draw_noise, outputs_of
 
 M, D = 4, 2
 NUGGET = 1e-3
@@ -93,7 +94,7 @@ def drawn():
     def forward(draws):
         carry = draws.begin(model.layers)
         given = layer_inputs(model.layers, draws, x, carry, draw_noise(model.layers, jr.key(3), 5, 3, x.dtype))
-        marginals = [layer_outputs(i, model.layers[i], draws, at, own).marginal() for i, (at, own) in enumerate(given)]
+        marginals = [outputs_of(i, model.layers[i], draws, at, own).marginal() for i, (at, own) in enumerate(given)]
         return [at for at, _ in given], marginals, posterior.kl(model.layers, carry)
 
     return posterior, draws, *forward(draws)

@@ -43,7 +43,7 @@ propagate = eqx.filter_jit(forward.propagate)
 
 @eqx.filter_jit
 def layer_over_inputs(index, layer, posterior, x, carry):
-    return forward.layer_outputs(index, layer, posterior, x, carry).over_inputs()
+    return forward.outputs_of(index, layer, posterior, x, carry).over_inputs()
 
 
 sk: Any = gaussian_process.kernels
@@ -66,7 +66,7 @@ def test_exact_regression_agrees_with_scikit_learn(name, rng):
     model = _model(kernel)
     posterior = condition(model, data)
     carry = posterior.begin(model.layers)
-    q = propagate(model.layers, posterior, jnp.asarray(x_new), carry)
+    q = propagate(model.layers, posterior, jnp.asarray(x_new), carry).marginal()
     joint = layer_over_inputs(0, model.layers[0], posterior, jnp.asarray(x_new), carry)
     np.testing.assert_allclose(q.mean[:, 0], mean, atol=1e-8)
     np.testing.assert_allclose(q.stddev[:, 0], std, atol=1e-8)
@@ -99,7 +99,7 @@ def test_noise_and_kernels_of_their_own_per_output(rng):
         alone = _model(RBF(jnp.asarray(scales[p]), variances[p]), noises[p], z)
         for infer in (condition, optimal_posterior):
             qs = [
-                propagate(m.layers, q, x_new, q.begin(m.layers))
+                propagate(m.layers, q, x_new, q.begin(m.layers)).marginal()
                 for m, q in ((together, infer(together, data)), (alone, infer(alone, one)))
             ]
             np.testing.assert_allclose(qs[0].mean[:, p], qs[1].mean[:, 0], atol=1e-9)
@@ -116,7 +116,7 @@ def test_a_mean_function_is_the_same_as_shifted_targets(rng):
     with_mean, without = _model(RBF(1.0), mean=Constant(3.0)), _model(RBF(1.0))
     np.testing.assert_allclose(log_evidence(with_mean, data).total, log_evidence(without, shifted).total, rtol=1e-12)
     posterior = condition(with_mean, data)
-    far = propagate(with_mean.layers, posterior, jnp.full((1, 2), 1e6), posterior.begin(with_mean.layers))
+    far = propagate(with_mean.layers, posterior, jnp.full((1, 2), 1e6), posterior.begin(with_mean.layers)).marginal()
     np.testing.assert_allclose(far.mean, 3.0, atol=1e-12)
     np.testing.assert_allclose(far.variance, 1.0, atol=1e-12)
 
@@ -127,8 +127,8 @@ def test_inducing_points_at_the_data_give_exact_regression(kernel, rng):
     model = _model(kernel, 0.1, data.x, P=2)
     np.testing.assert_allclose(collapsed_bound(model, data).total, log_evidence(model, data).total, atol=1e-8)
     exact, sparse = condition(model, data), optimal_posterior(model, data)
-    q_exact = propagate(model.layers, exact, x_new, exact.begin(model.layers))
-    q_sparse = propagate(model.layers, sparse, x_new, sparse.begin(model.layers))
+    q_exact = propagate(model.layers, exact, x_new, exact.begin(model.layers)).marginal()
+    q_sparse = propagate(model.layers, sparse, x_new, sparse.begin(model.layers)).marginal()
     np.testing.assert_allclose(q_sparse.mean, q_exact.mean, atol=1e-8)
     np.testing.assert_allclose(q_sparse.variance, q_exact.variance, atol=1e-8)
 
@@ -211,5 +211,5 @@ def test_float32_stays_float32(rng):
         assert value.dtype == jnp.float32
         np.testing.assert_allclose(value, objective(double, cast(data, jnp.float64)).total, rtol=1e-4)
     for posterior in (condition(model, data), optimal_posterior(model, data)):
-        q = propagate(model.layers, posterior, data.x, posterior.begin(model.layers))
+        q = propagate(model.layers, posterior, data.x, posterior.begin(model.layers)).marginal()
         assert q.mean.dtype == q.variance.dtype == jnp.float32

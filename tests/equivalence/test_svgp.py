@@ -29,7 +29,7 @@ from dgpax.posteriors import (
     natural_step,
     optimal_posterior,
 )
-from dgpax.propagate import layer_outputs, propagate
+from dgpax.propagate import outputs_of, propagate
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +59,7 @@ def test_at_the_optimum_with_all_points_it_is_exact_regression(data):
     np.testing.assert_allclose(elbo(model, q, data).total, log_evidence(model, data).total, atol=1e-8)
     x = jnp.linspace(-3, 3, 11)[:, None]
     for index in range(2):
-        a, b = (layer_outputs(0, model.layers[0], p, x, p.begin(model.layers)).over_inputs() for p in (q, exact))
+        a, b = (outputs_of(0, model.layers[0], p, x, p.begin(model.layers)).over_inputs() for p in (q, exact))
         np.testing.assert_allclose(a.mean, b.mean, atol=1e-8)
         np.testing.assert_allclose(a.covariance[index], b.covariance[index], atol=1e-8)
 
@@ -123,7 +123,7 @@ def test_missing_outputs_add_nothing(data):
     y = data.y.at[3, 0].set(jnp.nan).at[7, 1].set(jnp.nan)
     with_missing = Dataset(data.x, y)
     value, gradient = jax.value_and_grad(lambda p: elbo(model, p, with_missing).total)(q)
-    marginal = propagate(model.layers, q, data.x, q.begin(model.layers))
+    marginal = propagate(model.layers, q, data.x, q.begin(model.layers)).marginal()
     observed = ~jnp.isnan(y)
     noise = 0.05
     residual = jnp.where(observed, y, 0.0) - marginal.mean
@@ -151,7 +151,9 @@ def test_other_likelihoods_are_learnt(engine, rng):
         fitted = dgpax.fit(
             model, data, Variational(), engine=engine(optimiser=optax.adam(0.02), max_steps=300, **settings)
         )
-        q = propagate(fitted.model.layers, fitted.posterior, data.x, fitted.posterior.begin(fitted.model.layers))
+        q = propagate(
+            fitted.model.layers, fitted.posterior, data.x, fitted.posterior.begin(fitted.model.layers)
+        ).marginal()
         expected = 3 * rate if isinstance(likelihood, Poisson) else rate
         error = np.mean(np.abs(np.asarray(likelihood.predictive_mean(q)).reshape(80, -1)[:, -1:] - expected))
         assert error < 0.25 * np.std(expected) + 0.1

@@ -22,7 +22,7 @@ from dgpax.posteriors import (
     kl_unwhitened,
     to_unwhitened,
 )
-from dgpax.propagate import layer_outputs
+from dgpax.propagate import outputs_of
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +84,7 @@ def by_inverting(layer, q, x):
 @eqx.filter_jit
 def whitened_answers(layer, q, data):
     posterior = from_unwhitened([q], (layer,))
-    joint = layer_outputs(0, layer, posterior, data.x, posterior.begin((layer,))).over_both()
+    joint = outputs_of(0, layer, posterior, data.x, posterior.begin((layer,))).over_both()
     terms = elbo(DeepGP(layer, GaussianNoise(NOISE)), posterior, data)
     kl = kl_unwhitened(q.mean, q.root, Kuu(layer.own_inducing(), layer.kernel))
     return joint, terms, kl, to_unwhitened(posterior, (layer,))

@@ -21,7 +21,7 @@ from dgpax.kernels import LMC, RBF, Convolutional
 from dgpax.likelihoods import GaussianNoise
 from dgpax.objectives import elbo
 from dgpax.posteriors import GaussianBlock, InducingOutputs, MeanField, to_unwhitened
-from dgpax.propagate import layer_outputs
+from dgpax.propagate import outputs_of
 
 WORKER = Path(__file__).with_name("gpflow_worker.py")
 
@@ -171,7 +171,7 @@ def theirs(problems, tmp_path_factory):
 def ours(layer: GPLayer, posterior: MeanField, data: Dataset, x_new):
     """The bound and all that GPflow's `predict_f` can be asked."""
     carry = posterior.begin((layer,))
-    outputs = layer_outputs(0, layer, posterior, x_new, carry)
+    outputs = outputs_of(0, layer, posterior, x_new, carry)
     marginal = outputs.marginal()
     joint = {
         "over_inputs": outputs.over_inputs(),

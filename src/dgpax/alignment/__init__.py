@@ -4,7 +4,6 @@
 stationary. Both say not one solution but what warps and functions leave open together.
 """
 
-from ._bound import WarpedTerms as WarpedTerms
 from ._bound import warped_elbo as warped_elbo
 from ._draws import WarpedDraws as WarpedDraws
 from ._draws import pairwise_distance as pairwise_distance

@@ -11,24 +11,12 @@ import jax.random as jr
 
 from ..distributions import Gaussian
 from ..linalg import matmul
-from ..objectives import AbstractTerms
+from ..objectives import VariationalTerms
 from ..typing import Array, Float, RandomKey
 from ..warps import IncreasingFunctions
 from ._model import WarpedModel
 from ._posterior import AbstractWarpedPosterior, FunctionsGivenWarps
 from ._sequences import Sequences
-
-
-class WarpedTerms(AbstractTerms):
-    """ELBO = expected log likelihood − KL, averages over draws of the warps."""
-
-    expected_log_likelihood: Float[Array, ""]
-    kl: Float[Array, ""]
-    jitter: Float[Array, ""]
-
-    @property
-    def total(self):
-        return self.expected_log_likelihood - self.kl
 
 
 class Draw(eqx.Module):
@@ -58,7 +46,7 @@ def function_marginals(model: WarpedModel, functions: FunctionsGivenWarps, x: Fl
 
 def warped_elbo(
     model: WarpedModel, posterior: AbstractWarpedPosterior, data: Sequences, *, key: RandomKey, num_samples: int = 5
-) -> WarpedTerms:
+) -> VariationalTerms:
     """E[Σ_jn log p(y_jn | f_j(g_j(t_jn)))] − KL [CU, eqs. 5 and 20-21]: warps are drawn, functions integrated out."""
 
     def terms(key: RandomKey):
@@ -73,4 +61,4 @@ def warped_elbo(
         )
 
     log_likelihoods, (kls, jitters) = jax.vmap(terms)(jr.split(key, num_samples))
-    return WarpedTerms(jnp.mean(log_likelihoods), posterior.warps.kl() + jnp.mean(kls), jnp.max(jitters))
+    return VariationalTerms(jnp.mean(log_likelihoods), posterior.warps.kl() + jnp.mean(kls), 0.0, jnp.max(jitters))

@@ -13,12 +13,11 @@ from ..data import Dataset, Scaling, standardise, standardise_inputs
 from ..errors import InputError
 from ..inducing import Points, k_means
 from ..kernels import RBF, AbstractKernel, White
-from ..layers import AppendInputs, GPLayer, LatentVariables
+from ..layers import Append, GPLayer, LatentVariables, beside
 from ..likelihoods import AbstractLikelihood, GaussianNoise
 from ..means import linear_map
 from ..model import DeepGP
 from ..parameters import Positive, fixed
-from ..propagate import beside
 from ..typing import Array, Float
 from ._shallow import NOISE_START, VARIANCE_FLOOR, check_data, noise_start
 
@@ -165,7 +164,7 @@ class _Plan(eqx.Module):
             layers.append(GPLayer(kernel, self.width, mean, Points(z)))
             x, z = mean(x), mean(z)
             if append_inputs:
-                layers.append(AppendInputs())
+                layers.append(Append())
                 x, z = beside(x, inputs[0]), beside(z, inputs[1])
         layers.append(GPLayer(last_kernel(x), self.num_outputs, inducing=Points(z)))
         return DeepGP(tuple(layers), self.likelihood, self.scaling)

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from ..data import Dataset
-from ..inference import Fit, fit, suitable_chunk_rows
-from ..layers import GPLayer
+from ..inference import fit, suitable_chunk_rows
+from ..layers import gp_layers
 from ..likelihoods import GaussianNoise
 from ..objectives import collapsed_bound, elbo
 from ..typing import Array, Float
@@ -63,9 +63,9 @@ def compare_with_one_layer(fitted: Fit, data: Dataset, *, num_samples: int = 50,
     False
     """
     model = fitted.model
-    gp_layers = [layer for layer in model.layers if isinstance(layer, GPLayer)]
+    own = list(gp_layers(model.layers).values())
     deep, error = _sampled_bound(fitted, data, num_samples, seed)
-    num_inducing = gp_layers[-1].own_inducing().num_inducing
+    num_inducing = own[-1].own_inducing().num_inducing
     if isinstance(model.likelihood, GaussianNoise):
         shallow = fit(sparse_gp_regression(data, num_inducing, seed=seed), data, "sparse", seed=seed, progress=False)
         bound = collapsed_bound(shallow.model, shallow.model.to_model_units(data)).total
@@ -73,7 +73,7 @@ def compare_with_one_layer(fitted: Fit, data: Dataset, *, num_samples: int = 50,
         start = deep_gp(data, 1, num_inducing, likelihood=model.likelihood, seed=seed)
         shallow = fit(start, data, "variational", seed=seed, progress=False)
         bound = elbo(shallow.model, shallow.posterior, shallow.model.to_model_units(data)).total
-    return DepthReport(len(gp_layers), float(deep), float(error), float(bound))
+    return DepthReport(len(own), float(deep), float(error), float(bound))
 
 
 @eqx.filter_jit

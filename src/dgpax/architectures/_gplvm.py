@@ -14,7 +14,7 @@ from ..data import Dataset, identity_scaling, outputs_only, standardise
 from ..distributions import Gaussian
 from ..errors import InputError
 from ..inducing import Points, k_means
-from ..inference import Fit, LatentInputs, Variational
+from ..inference import LatentInputs, Variational
 from ..kernels import RBF
 from ..layers import GPLayer, LatentVariables
 from ..likelihoods import AbstractLikelihood, GaussianNoise

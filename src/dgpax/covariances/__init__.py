@@ -12,6 +12,7 @@ from ._processes import PatchProcesses as PatchProcesses
 from ._processes import Processes as Processes
 from ._processes import SharedProcesses as SharedProcesses
 from ._processes import processes as processes
+from ._processes import variables as variables
 from ._rules import Kuf as Kuf
 from ._rules import Kuu as Kuu
 from ._table import RuleTable as RuleTable

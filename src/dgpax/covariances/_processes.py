@@ -76,6 +76,24 @@ processes = RuleTable(
     "processes", "The processes behind the outputs, for this inducing variable and kernel.", "inducing, kernel"
 )
 
+variables = RuleTable(
+    "variables", "The inducing variables that these stand for under this kernel: mostly themselves.", "inducing, kernel"
+)
+
+
+@variables.register(AbstractInducing, AbstractKernel)
+@variables.register(AbstractInducing, AbstractMultiOutputKernel)
+@variables.register(Points, LMC)
+@variables.register(Points, ProcessConvolution)
+def _(inducing, kernel) -> AbstractInducing:
+    return inducing
+
+
+@variables.register(Points, AbstractMultiOutputKernel)
+def _(inducing, kernel) -> OutputPoints:
+    """All outputs at every point, which holds for any kernel."""
+    return OutputPoints(inducing.locations, kernel.num_outputs)
+
 
 @processes.register(AbstractInducing, AbstractKernel)
 def _(inducing, kernel) -> IndependentProcesses:

@@ -1,4 +1,4 @@
-"""Dispatch on pairs of types, with an error that teaches."""
+"""Dispatch on types, with an error that teaches."""
 
 from __future__ import annotations
 
@@ -10,39 +10,40 @@ from ..errors import MissingRuleError
 
 
 class RuleTable:
-    """One question, answered by rules for pairs of types. Anybody may add a rule, from outside the package too."""
+    """One question, answered by rules for types or pairs of them. Anybody may add one, from outside the package too."""
 
     def __init__(self, name: str, question: str, arguments: str):
         self.name = name
         self.arguments = arguments
         self.__doc__ = question
-        self.pairs: list[tuple[type, type]] = []
+        self.known: list[tuple[type, ...]] = []
         self._dispatcher = plum.Dispatcher()
         self._rule_for: Callable | None = None
 
-    def register(self, first: type, second: type) -> Callable[[Callable], Callable]:
-        """`@Kuu.register(MyInducing, RBF)` above the function that answers for this pair."""
+    def register(self, *types: type) -> Callable[[Callable], Callable]:
+        """`@Kuu.register(MyInducing, RBF)` above what answers for these, called with all arguments."""
 
         def decorate(rule: Callable) -> Callable:
-            def rule_for(first, second):
+            def rule_for(*values):
                 return rule
 
-            self._rule_for = self._dispatcher.multi((first, second))(rule_for)
-            self.pairs.append((first, second))
+            self._rule_for = self._dispatcher.multi(types)(rule_for)
+            self.known.append(types)
             return rule
 
         return decorate
 
-    def __call__(self, first, second, *rest):
+    def __call__(self, *arguments):
+        asked = arguments[: len(self.known[0])]
         try:
-            rule = self._rule_for(first, second)  # pyright: ignore[reportOptionalCall]
+            rule = self._rule_for(*asked)  # pyright: ignore[reportOptionalCall]
         except plum.NotFoundLookupError as error:
-            raise MissingRuleError(self._explain(first, second)) from error
-        return rule(first, second, *rest)
+            raise MissingRuleError(self._explain(asked)) from error
+        return rule(*arguments)
 
-    def _explain(self, first, second) -> str:
-        wanted = f"{type(first).__name__}, {type(second).__name__}"
-        known = "\n".join(f"  {a.__name__}, {b.__name__}" for a, b in self.pairs)
+    def _explain(self, asked: tuple) -> str:
+        wanted = ", ".join(type(value).__name__ for value in asked)
+        known = "\n".join(f"  {', '.join(kind.__name__ for kind in types)}" for types in self.known)
         return (
             f"{self.name} has no rule for ({wanted}). Rules exist for:\n{known}\n"
             f"Add one:\n  @{self.name}.register({wanted})\n  def _({self.arguments}): ..."

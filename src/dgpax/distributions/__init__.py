@@ -8,4 +8,5 @@ from ._joint import AbstractJointGaussian as AbstractJointGaussian
 from ._joint import GaussianOverBoth as GaussianOverBoth
 from ._joint import GaussianOverInputs as GaussianOverInputs
 from ._joint import GaussianOverOutputs as GaussianOverOutputs
+from ._joint_mixture import JointMixture as JointMixture
 from ._mixture import Mixture as Mixture

@@ -75,7 +75,9 @@ def latent(model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"]) 
     num_samples = posterior.shape[0] if isinstance(posterior, Particles) else NUM_SAMPLES
     functions = posterior.tractable(jr.key(0), (num_samples,))
     noise = for_rows(even_noise(model.layers, num_samples, 0, x.dtype), len(x))
-    return propagate(model.layers, functions, model.inputs_to_model_units(x), functions.begin(model.layers), noise)
+    return propagate(
+        model.layers, functions, model.inputs_to_model_units(x), functions.begin(model.layers), noise
+    ).marginal()
 
 
 @eqx.filter_jit

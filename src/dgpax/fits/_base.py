@@ -11,6 +11,9 @@ from ..model import DeepGP
 from ..typing import Array, Float
 from ._report import FitReport
 
+NUM_FEATURES = 1024
+"""Random frequencies of a prior function."""
+
 
 class AbstractFit(eqx.Module):
     """What is believed about f, to be asked at any inputs, and what happened on the way to it.
@@ -45,5 +48,7 @@ class AbstractFit(eqx.Module):
         """Functions at these rows, jointly: equal rows have equal values within a draw."""
 
     @abc.abstractmethod
-    def functions(self, num_draws: int, *, seed: int) -> Callable[..., Float[Array, "S N P"]]:
-        """Functions to be evaluated anywhere and later, from raw inputs to raw outputs."""
+    def functions(
+        self, num_draws: int, *, seed: int, num_features: int = NUM_FEATURES
+    ) -> Callable[..., Float[Array, "S N P"]]:
+        """Functions to be evaluated anywhere and later, from raw inputs to raw outputs; the prior by random features."""

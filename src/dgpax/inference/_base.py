@@ -10,7 +10,7 @@ from jax.lax import stop_gradient
 
 from ..data import Dataset, minibatch
 from ..errors import InputError
-from ..layers import GPLayer
+from ..layers import gp_layers
 from ..model import DeepGP
 from ..objectives import AbstractObjective, AbstractTerms
 from ..parameters import combine, log_prior, partition
@@ -29,8 +29,7 @@ class Info(NamedTuple):
 
 def largest_kuu(model: DeepGP) -> int:
     """The largest number of inducing variables of a layer."""
-    sizes = [layer.own_inducing().num_inducing for layer in model.layers if isinstance(layer, GPLayer)]
-    return max(sizes, default=0)
+    return max((layer.own_inducing().num_inducing for layer in gp_layers(model.layers).values()), default=0)
 
 
 class AbstractMethod(AbstractObjective):

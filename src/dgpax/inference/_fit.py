@@ -18,12 +18,11 @@ import numpy as np
 from ..conditional import unclipped_residual
 from ..data import Dataset, constant_columns
 from ..errors import DgpaxWarning, InputError, NumericalError
-from ..fits import FitReport
-from ..layers import AbstractLayer, GPLayer
+from ..fits import Fit, FitReport
+from ..layers import AbstractLayer, GPLayer, last_gp
 from ..model import DeepGP
 from ..parameters import cast, find, freeze, matches
 from ..posteriors import AbstractCarry, AbstractPosterior
-from ..propagate import as_gp
 from ..typing import Array, Float, PyTree, RandomKey
 from ._base import AbstractEngine, AbstractMethod, Problem
 from ._checkpoint import Checkpoints
@@ -35,26 +34,6 @@ from ._progress import progress_bar
 from ._stopping import AbstractStopping, NeverStop
 
 REPORT_ROWS = 2000
-
-
-class Fit(eqx.Module):
-    """A fitted model: the prior at its trained values, the posterior, and what happened.
-
-    >>> import numpy as np
-    >>> import dgpax
-    >>> x = np.linspace(0.0, 1.0, 20)[:, None]
-    >>> data = dgpax.dataset(x, np.sin(6.0 * x))
-    >>> fitted = dgpax.fit(dgpax.gp_regression(data), data, progress=False)
-    >>> fitted.num_inputs, fitted.report.num_rows
-    (1, 20)
-    >>> noise_variance = float(fitted.model.likelihood.noise_variance.value)
-    """
-
-    model: DeepGP
-    posterior: AbstractPosterior
-    report: FitReport = eqx.field(static=True)
-    num_inputs: int = eqx.field(static=True)
-    input_names: tuple[str, ...] = eqx.field(static=True)
 
 
 def fit(
@@ -196,7 +175,7 @@ def check(model: DeepGP, data: Dataset) -> Dataset:
     if data.num_rows == 0:
         raise InputError("Found a dataset with 0 sample(s) while a minimum of 1 is required.")
     wanted = model.likelihood.num_latents(data.num_outputs)
-    last = as_gp(model.layers[-1])
+    last = last_gp(model.layers)
     if last.num_outputs != wanted:
         raise InputError(
             f"The data has {data.num_outputs} output(s), for which the likelihood needs {wanted} latent function(s), "

@@ -13,7 +13,7 @@ import jax.random as jr
 from ..covariances import IndependentProcesses, Kuu, refuse_uncovered
 from ..data import Dataset
 from ..errors import DgpaxError, InputError
-from ..layers import GPLayer
+from ..layers import GPLayer, gp_layers
 from ..model import DeepGP
 from ..parameters import find
 from ..posteriors import AbstractPosterior, AbstractWhitenedJoint, GaussianBlock, MeanField, process_widths
@@ -23,12 +23,11 @@ from ._base import AbstractMethod, largest_kuu
 
 def refuse_mismatch(model: DeepGP, data: Dataset) -> None:
     """An error that says what to do if kernels, inducing variables and data (in the model's units) don't agree."""
-    first = model.layers[0]
-    if isinstance(first, GPLayer):
-        refuse_uncovered(first.inducing, first.kernel, data.x)
-    for index, layer in enumerate(model.layers):
-        if isinstance(layer, GPLayer):
-            _check_processes(index, layer, data)
+    own = gp_layers(model.layers)
+    if 0 in own:
+        refuse_uncovered(own[0].inducing, own[0].kernel, data.x)
+    for index, layer in own.items():
+        _check_processes(index, layer, data)
 
 
 def refuse_blocks(posterior: AbstractPosterior, model: DeepGP) -> None:
@@ -37,9 +36,10 @@ def refuse_blocks(posterior: AbstractPosterior, model: DeepGP) -> None:
         _refuse_joint(posterior, model)
     if not isinstance(posterior, MeanField):
         return
-    for index, (block, layer) in enumerate(zip(posterior.blocks, model.layers, strict=False)):
-        if isinstance(block, GaussianBlock) and isinstance(layer, GPLayer):
-            wanted = (layer.processes().num_blocks(layer.num_outputs), layer.own_inducing().num_inducing)
+    for index, layer in gp_layers(model.layers).items():
+        block = posterior.blocks[index] if index < len(posterior.blocks) else None
+        if isinstance(block, GaussianBlock):
+            wanted = (layer.num_blocks, layer.own_inducing().num_inducing)
             if block.mean.shape != wanted:
                 raise InputError(
                     f"Block {index} of the posterior has a mean of shape {block.mean.shape}, but layer {index} has "
@@ -72,7 +72,7 @@ def _check_processes(index: int, layer: GPLayer, data: Dataset) -> None:
     processes = layer.processes()
     wanted = processes.num_blocks(layer.num_outputs)
     if layer.inducing is not None:
-        found = jax.eval_shape(lambda: Kuu(layer.inducing, layer.kernel).diag()).shape[0]
+        found = jax.eval_shape(lambda: Kuu(layer.own_inducing(), layer.kernel).diag()).shape[0]
     else:
         found = jax.eval_shape(layer.independent_kernel().diag, data.x[None, :1]).shape[0]
     if found not in (1, wanted):

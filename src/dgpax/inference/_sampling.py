@@ -8,7 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..errors import InputError
-from ..layers import GPLayer
+from ..layers import GPLayer, gp_layers
 from ..model import DeepGP
 from ..objectives import log_joint
 from ..parameters import AbstractParameter, Real
@@ -36,8 +36,9 @@ class Sampling(AbstractMethod):
 
     def target(self, model, data):
         process_widths(model.layers)
-        current = tuple(_start(layer, data.x.dtype) if isinstance(layer, GPLayer) else None for layer in model.layers)
-        kept = tuple(None if v is None else Real(jnp.zeros((self.num_draws, *v.shape), data.x.dtype)) for v in current)
+        own, dtype = gp_layers(model.layers), data.x.dtype
+        current = tuple(_start(own[i], dtype) if i in own else None for i in range(len(model.layers)))
+        kept = tuple(None if v is None else Real(jnp.zeros((self.num_draws, *v.shape), dtype)) for v in current)
         return ModelAndChain(model, MarkovChain(current, kept))
 
     def terms(self, target, data, key):
@@ -51,8 +52,7 @@ class Sampling(AbstractMethod):
 
 
 def _start(layer: GPLayer, dtype) -> Real:
-    shape = (layer.processes().num_blocks(layer.num_outputs), layer.own_inducing().num_inducing)
-    return Real(jnp.zeros(shape, dtype))
+    return Real(jnp.zeros((layer.num_blocks, layer.own_inducing().num_inducing), dtype))
 
 
 def _values(parts: tuple[AbstractParameter | None, ...]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import equinox as eqx
@@ -10,9 +11,9 @@ import jax.random as jr
 
 from ..data import Dataset
 from ..errors import InputError, UnknownNameError
-from ..layers import LatentVariables
+from ..layers import LatentVariables, latent_layers
 from ..model import DeepGP
-from ..objectives import elbo, sampled_elbo
+from ..objectives import ELBO, AbstractObjective, ImportanceWeighted, Predictive, SampledELBO
 from ..parameters import cast
 from ..posteriors import AbstractLatents, AbstractPosterior, Encoder, PointsAsLocations, RowLatents, posterior_at_prior
 from ._base import AbstractMethod
@@ -23,6 +24,13 @@ from ._settling import Settling
 CPU_CHUNK_ROWS = 500
 """Rows whose intermediates stay in a CPU's cache (measured)."""
 
+OBJECTIVES: dict[str, Callable[[int, int | None], AbstractObjective]] = {
+    "elbo": ELBO,
+    "sampled-elbo": SampledELBO,
+    "importance-weighted": ImportanceWeighted,
+    "predictive": Predictive,
+}
+
 
 class ModelAndPosterior(NamedTuple):
     """What variational inference trains."""
@@ -32,26 +40,27 @@ class ModelAndPosterior(NamedTuple):
 
 
 class Variational(AbstractMethod):
-    """Maximises the ELBO over the model and a posterior.
+    """Maximises the ELBO, or another objective, over the model and a posterior.
 
     `posterior` is a word for a family that starts at the prior ("mean-field", "stripes-and-arrow", "fully-coupled",
     "layer-wise", "chain", "points-as-locations"), or a posterior to go on from. `num_samples` draws of the inner layers
     per step; a model with one layer needs none. `latents` says how the posterior of latent variables is held: "rows"
     (numbers of their own for every row) or "encoder" (a network). `chunk_rows` bounds the memory; None takes what suits
-    the device. `estimator` says how the bound of a deep model is estimated: "marginal" integrates the inducing outputs
-    out, "sampled" draws them, which is as right and noisier [STAR, section 4.1].
+    the device. `objective` is "elbo"; "sampled-elbo", which draws inducing outputs, as right and noisier [STAR, section
+    4.1]; "importance-weighted", tighter with latent variables; "predictive", the log of the mean density; or an
+    objective of your own, whose target has a `model` and a `posterior`, with settings of its own.
     """
 
     posterior: AbstractPosterior | str = "mean-field"
     num_samples: int = eqx.field(static=True, default=1)
     latents: str = eqx.field(static=True, default="rows")
     chunk_rows: int | None = eqx.field(static=True, default=None)
-    estimator: str = eqx.field(static=True, default="marginal")
+    objective: AbstractObjective | str = "elbo"
 
     def __check_init__(self):
-        if self.estimator not in ("marginal", "sampled"):
+        if isinstance(self.objective, str) and self.objective not in OBJECTIVES:
             raise UnknownNameError(
-                f"Variational(estimator={self.estimator!r}) isn't known. There are: marginal, sampled."
+                f"Variational(objective={self.objective!r}) isn't known. There are: {', '.join(OBJECTIVES)}."
             )
         if self.num_samples < 1:
             raise InputError(f"Variational(num_samples=...) must be at least 1; got {self.num_samples}.")
@@ -61,32 +70,28 @@ class Variational(AbstractMethod):
     def target(self, model, data):
         posterior = self.posterior
         if isinstance(posterior, str):
-            layers = [layer for layer in model.layers if isinstance(layer, LatentVariables)]
-            latents = [self._latents(layer, data, index) for index, layer in enumerate(layers)]
+            own = latent_layers(model.layers).values()
+            latents = [self._latents(layer, data, number) for number, layer in enumerate(own)]
             posterior = posterior_at_prior(posterior, model.layers, latents)
         refuse_blocks(posterior, model)
         return ModelAndPosterior(model, cast(posterior, data.x.dtype))
 
     def terms(self, target, data, key):
-        bound = elbo if self.estimator == "marginal" else sampled_elbo
-        return bound(
-            target.model,
-            target.posterior,
-            data,
-            key=key,
-            num_samples=self.num_samples,
-            chunk_rows=suitable_chunk_rows(self.chunk_rows, self.num_samples),
-        )
+        objective = self.objective
+        if isinstance(objective, str):
+            chunk_rows = suitable_chunk_rows(self.chunk_rows, self.num_samples)
+            objective = OBJECTIVES[objective](self.num_samples, chunk_rows)
+        return objective.terms(target, data, key)
 
     def default_engine(self):
         """Natural gradients that come to rest; Adam for points as locations, whose KL isn't that of a Gaussian."""
         drawn = self.posterior == "points-as-locations" or isinstance(self.posterior, PointsAsLocations)
         return Gradient() if drawn else Settling()
 
-    def _latents(self, layer: LatentVariables, data: Dataset, index: int) -> AbstractLatents:
+    def _latents(self, layer: LatentVariables, data: Dataset, number: int) -> AbstractLatents:
         if self.latents == "rows":
             return RowLatents.start(data.num_rows, layer.num_latents, data.x.dtype)
-        return Encoder.start(data.num_inputs, data.num_outputs, layer.num_latents, jr.key(index))
+        return Encoder.start(data.num_inputs, data.num_outputs, layer.num_latents, jr.key(number))
 
 
 def suitable_chunk_rows(chunk_rows: int | None, num_samples: int) -> int | None:

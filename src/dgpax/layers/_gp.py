@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import equinox as eqx
 
-from ..covariances import IndependentProcesses, Processes, processes
+from ..covariances import IndependentProcesses, Processes, processes, variables
 from ..errors import InputError
 from ..inducing import AbstractInducing, OutputPairs, OutputPoints
 from ..kernels import AbstractKernel, AbstractMultiOutputKernel
@@ -44,6 +44,23 @@ class GPLayer(AbstractLayer):
         if isinstance(self.inducing, OutputPoints | OutputPairs):
             self.inducing.check_outputs(self.num_outputs)
 
+    def apply(self, given, draw):
+        return draw(given.last)
+
+    @property
+    def random(self):
+        return self
+
+    @property
+    def num_draws(self) -> int:
+        """How many standard normal numbers a draw of a row takes."""
+        return self.processes().num_draws(self.num_outputs, self.own_inducing().num_inducing)
+
+    @property
+    def num_blocks(self) -> int:
+        """How many independent sets of inducing outputs there are."""
+        return self.processes().num_blocks(self.num_outputs)
+
     def own_inducing(self) -> AbstractInducing:
         """The layer's inducing variables, or an error that says how to give it some."""
         if self.inducing is None:
@@ -51,13 +68,13 @@ class GPLayer(AbstractLayer):
                 "This layer has no inducing variables: give it some, GPLayer(kernel, inducing=Points(z)), "
                 "or use exact inference."
             )
-        return self.inducing
+        return variables(self.inducing, self.kernel)
 
     def processes(self) -> Processes:
         """The processes that the inducing variables belong to."""
         if self.inducing is None:
             return IndependentProcesses(self.independent_kernel())
-        return processes(self.inducing, self.kernel)
+        return processes(self.own_inducing(), self.kernel)
 
     def independent_kernel(self) -> AbstractKernel:
         """The kernel of a layer whose outputs are independent, or an error that says what to do."""

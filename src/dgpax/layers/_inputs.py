@@ -5,11 +5,17 @@ from __future__ import annotations
 import equinox as eqx
 
 from ..errors import InputError
-from ._base import AbstractLayer
+from ._base import AbstractLayer, beside
 
 
-class AppendInputs(AbstractLayer):
-    """Puts the model's inputs beside what comes in: (f, x), so that depth can't lose them [Duvenaud et al. 2014]."""
+class Append(AbstractLayer):
+    """Puts something from further ahead beside what comes in: the model's "inputs", so that depth can't lose them
+    [Duvenaud et al. 2014], or what the layer of some number made."""
+
+    source: str | int = eqx.field(static=True, default="inputs")
+
+    def apply(self, given, draw):
+        return beside(given.last, given.of(self.source))
 
 
 class LatentVariables(AbstractLayer):
@@ -25,3 +31,15 @@ class LatentVariables(AbstractLayer):
     def __check_init__(self):
         if self.num_latents < 1:
             raise InputError(f"LatentVariables(num_latents=...) must be at least 1; got {self.num_latents}.")
+
+    def apply(self, given, draw):
+        return beside(given.last, draw(given.last))
+
+    @property
+    def random(self):
+        return self
+
+    @property
+    def num_draws(self) -> int:
+        """How many standard normal numbers a row takes."""
+        return self.num_latents

@@ -28,6 +28,14 @@ class AbstractLikelihood(eqx.Module):
     def num_latents(self, num_outputs: int) -> int:
         """Q, how many latent functions P observed outputs need."""
 
+    def for_expectation(self, outputs) -> Gaussian:
+        """Of a layer's outputs, what `expected_log_prob` and the predicted moments depend on."""
+        return outputs.marginal()
+
+    def for_density(self, outputs) -> Gaussian:
+        """Of a layer's outputs, what `predictive_log_prob` depends on."""
+        return outputs.marginal()
+
     @abc.abstractmethod
     def log_prob(self, f: Float[Array, "*batch N Q"], y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
         """log p(y_n | f_n), summed over the observed outputs."""
@@ -55,6 +63,10 @@ class AbstractLikelihood(eqx.Module):
     @abc.abstractmethod
     def predictive_variance(self, q: Gaussian) -> Float[Array, "*batch N E"]:
         """Var[y] = E_q[Var[y | f]] + Var_q[E[y | f]], each column alone."""
+
+    def components(self, q: Gaussian) -> Gaussian | None:
+        """Gaussians of y, of which its distribution under q is an equal mixture, [S, N, P]; None if it isn't one."""
+        return None
 
     @abc.abstractmethod
     def sample(self, key: RandomKey, f: Float[Array, "*batch N Q"]) -> Float[Array, "*batch N P"]:

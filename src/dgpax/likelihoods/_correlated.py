@@ -71,6 +71,9 @@ class CorrelatedGaussianNoise(AbstractLikelihood):
     def predictive_variance(self, q: Gaussian | GaussianOverOutputs) -> Float[Array, "*batch N P"]:
         return q.variance + jnp.diagonal(self.covariance)
 
+    def components(self, q: Gaussian) -> Gaussian:
+        return Gaussian(q.mean, self.predictive_variance(q))
+
     def sample(self, key: RandomKey, f: Float[Array, "*batch N P"]) -> Float[Array, "*batch N P"]:
         return f + einsum("ij,...j->...i", self.root.value, jr.normal(key, f.shape, f.dtype))
 

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 
+from ..distributions import Gaussian
 from ..parameters import AbstractParameter, as_positive
 from ..typing import Array, Float
 from ._integrals import LOG_2PI
@@ -49,6 +50,9 @@ class GaussianNoise(AbstractScalarLikelihood):
 
     def predictive_variance(self, q):
         return q.variance + self.noise_variance.value
+
+    def components(self, q):
+        return Gaussian(q.mean, self.predictive_variance(q))
 
     def sample(self, key, f):
         return f + jnp.sqrt(self.noise_variance.value) * jr.normal(key, f.shape, f.dtype)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import norm
 
 from ..distributions import Gaussian
 from ..typing import Array, Float, RandomKey
@@ -15,6 +17,8 @@ from ._integrals import LOG_2PI, log_expectation
 from ._missing import sum_observed
 from ._scalar import positive
 from ._support import REAL, check_support
+
+NODES = 7
 
 
 class HeteroskedasticGaussian(AbstractLikelihood):
@@ -67,6 +71,14 @@ class HeteroskedasticGaussian(AbstractLikelihood):
     def predictive_variance(self, q: Gaussian) -> Float[Array, "*batch N P"]:
         f, g = _split(q)
         return f.variance + jnp.exp(g.mean + 0.5 * g.variance)
+
+    def components(self, q: Gaussian) -> Gaussian:
+        """One for every draw of f and each of some equally probable values of the noise."""
+        f, g = _split(q)
+        z = norm.ppf((np.arange(NODES) + 0.5) / NODES).reshape(-1, *([1] * f.mean.ndim))
+        variance = f.variance + jnp.exp(g.mean + z * g.stddev)
+        mean = jnp.broadcast_to(f.mean, variance.shape)
+        return Gaussian(*(part.reshape(-1, *part.shape[-2:]) for part in (mean, variance)))
 
     def sample(self, key: RandomKey, f: Float[Array, "*batch N Q"]) -> Float[Array, "*batch N P"]:
         mean, log_noise = jnp.split(f, 2, axis=-1)

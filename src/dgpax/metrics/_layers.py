@@ -8,7 +8,7 @@ import equinox as eqx
 import numpy as np
 
 from ..errors import InputTypeError
-from ..inference import Fit
+from ..fits import Fit
 from ..layers import GPLayer
 from ..linalg import BlockPattern
 from ..posteriors import AbstractPosterior, Chain, Coupled, GaussianBlock, Layers, MeanField, Particles

@@ -5,8 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from ..data import Dataset
-from ..errors import InputError
-from ..layers import LatentVariables
+from ..layers import refuse_latents
 from ..model import DeepGP
 from ..posteriors import Particles
 from ..propagate import draw_noise, propagate
@@ -34,11 +33,10 @@ def log_joint(model: DeepGP, outputs: Particles, batch: Dataset, *, key: RandomK
     p(y_n | v) is the predictive density: the last layer is integrated out, inner layers are drawn once given v. For
     data in the model's units.
     """
-    if any(isinstance(layer, LatentVariables) for layer in model.layers):
-        raise InputError("Samplers of inducing outputs don't know latent variables yet. Use variational inference.")
+    refuse_latents(model.layers, "Sampling of inducing outputs")
     carry = outputs.begin(model.layers)
     noise = draw_noise(model.layers, key, 1, batch.num_rows, batch.x.dtype)
-    q = propagate(model.layers, outputs, batch.x, carry, noise)
+    q = model.likelihood.for_density(propagate(model.layers, outputs, batch.x, carry, noise))
     log_likelihood = jnp.sum(batch.weighted(model.likelihood.predictive_log_prob(q, batch.y)))
     log_prior = [-0.5 * jnp.sum(v**2 + LOG_2PI) for v in outputs.blocks if v is not None]
     return LogJointTerms(batch.scale * log_likelihood, jnp.sum(jnp.stack(log_prior)), carry.jitter())

@@ -8,13 +8,13 @@ import jax.random as jr
 from ..data import Dataset
 from ..distributions import Gaussian
 from ..errors import InputError
+from ..layers import last_gp
 from ..likelihoods import GaussianNoise
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
-from ..propagate import as_gp
 from ..typing import Array, Float, RandomKey
-from ..uncertain import sampled_marginal, uncertain_marginal
-from ._elbo import ELBOTerms, latent_kl
+from ..uncertain import sampled_outputs, uncertain_marginal
+from ._elbo import VariationalTerms, latent_kl
 
 
 def uncertain_elbo(
@@ -24,7 +24,7 @@ def uncertain_elbo(
     x: Gaussian,
     *,
     input_kl: Float[Array, ""] | float = 0.0,
-) -> ELBOTerms:
+) -> VariationalTerms:
     """Σ_n (E[log p(y_n | f(x_n))] − KL(q(x_n) || p(x_n))) · N/B − KL(q || p), x_n ~ q(x_n) [FRAMEWORK, eq. 65].
 
     `x` holds q(x_n) in the place of the batch's inputs, and `input_kl` the sum of its divergences from p(x_n), 0 where
@@ -38,8 +38,8 @@ def uncertain_elbo(
             f"{type(model.likelihood).__name__}. Use sampled_uncertain_elbo."
         )
     carry = posterior.begin(model.layers)
-    q = uncertain_marginal(0, as_gp(model.layers[0]), posterior, x, carry)
-    return ELBOTerms(
+    q = uncertain_marginal(0, last_gp(model.layers), posterior, x, carry)
+    return VariationalTerms(
         batch.scale * jnp.sum(batch.weighted(model.likelihood.expected_log_prob(q, batch.y))),
         posterior.kl(model.layers, carry),
         jnp.asarray(batch.scale * input_kl, batch.x.dtype),
@@ -56,13 +56,14 @@ def sampled_uncertain_elbo(
     key: RandomKey,
     input_kl: Float[Array, ""] | float = 0.0,
     num_samples: int = 1,
-) -> ELBOTerms:
+) -> VariationalTerms:
     """As `uncertain_elbo`, for any depth, kernel and likelihood: an unbiased estimate from draws of the inputs."""
     functions = posterior.tractable(jr.fold_in(key, len(model.layers)), (num_samples,))
     carry = functions.begin(model.layers)
-    q = sampled_marginal(model.layers, functions, x, carry, key=key, num_samples=num_samples, batch=batch)
-    per_row = jnp.mean(model.likelihood.expected_log_prob(q, batch.y), axis=0)
-    return ELBOTerms(
+    outputs = sampled_outputs(model.layers, functions, x, carry, key=key, num_samples=num_samples, batch=batch)
+    likelihood = model.likelihood
+    per_row = jnp.mean(likelihood.expected_log_prob(likelihood.for_expectation(outputs), batch.y), axis=0)
+    return VariationalTerms(
         batch.scale * jnp.sum(batch.weighted(per_row)),
         posterior.kl(model.layers, carry),
         batch.scale * (latent_kl(model, posterior, batch) + input_kl),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..inference import Fit
+from ..fits import Fit
 from ..metrics import inducing_covariance
 from ._style import axis_or_new
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..data import Dataset
 from ..errors import InputError
-from ..inference import Fit
+from ..fits import AbstractFit
 from ..prediction import predict, predict_latent
 from ._style import BLUE, GREY, axis_or_new, tidy
 
@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
 
 def function(
-    fitted: Fit, data: Dataset, *, output: int = 0, level: float = 0.95, margin: float = 0.15, ax: Axes | None = None
+    fitted: AbstractFit,
+    data: Dataset,
+    *,
+    output: int = 0,
+    level: float = 0.95,
+    margin: float = 0.15,
+    ax: Axes | None = None,
 ) -> Axes:
     """Mean, interval of the function (dark) and of new observations (light), and the data, for one input column."""
     if data.num_inputs != 1:

@@ -9,7 +9,7 @@ from scipy.spatial import KDTree
 
 from ..data import Dataset
 from ..distributions import AbstractDistribution
-from ..inference import Fit
+from ..fits import AbstractFit
 from ..prediction import predict
 from ._style import BLUE, GREY, axis_or_new, tidy
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def variance_by_distance(
-    fitted: Fit,
+    fitted: AbstractFit,
     train: Dataset,
     test: Dataset,
     *,

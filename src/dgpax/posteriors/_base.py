@@ -10,11 +10,10 @@ from ..conditional import Projection
 from ..data import Dataset
 from ..distributions import Gaussian, GaussianOverOutputs
 from ..inducing import AbstractInducing
-from ..layers import AbstractLayer, GPLayer
+from ..layers import GPLayer
+from ..layers import Layers as Layers
 from ..linalg import AbstractRoot, einsum, matmul, safe_cholesky
 from ..typing import Array, Float, RandomKey
-
-Layers = tuple[AbstractLayer, ...]
 
 
 class AbstractCarry(eqx.Module):
@@ -67,8 +66,8 @@ class AbstractPosterior(eqx.Module):
         """q(f_l(x_n) | f_1 … f_{l−1}) for every row and process by itself."""
 
     @abc.abstractmethod
-    def jointly(self, index: int, projection: Projection, carry: Any) -> GaussianOverOutputs:
-        """The same with the covariance between the processes of a row."""
+    def jointly(self, index: int, projection: Projection, carry: Any) -> Gaussian | GaussianOverOutputs:
+        """The same with the covariance between the processes of a row, where they depend on each other."""
 
     @abc.abstractmethod
     def draw(
@@ -90,6 +89,10 @@ class AbstractPosterior(eqx.Module):
         """Something under which layers are independent, for distributions over several rows: itself, or draws of the
         inducing outputs of all layers with these leading axes."""
 
+    def suitable_samples(self, wanted: int) -> int:
+        """How many samples a prediction has, if so many are wanted."""
+        return wanted
+
     @abc.abstractmethod
     def latents(self, index: int, batch: Dataset) -> Gaussian:
         """q(w_n) of a layer of latent variables, for these rows of the training data."""
@@ -104,18 +107,16 @@ class AbstractLayerwise(AbstractPosterior):
 
     def jointly(self, index, projection, carry):
         if projection.between is None:
-            q = self.marginal(index, projection, carry)
-            return GaussianOverOutputs(q.mean, q.variance[..., None] * jnp.eye(q.mean.shape[-1], dtype=q.mean.dtype))
+            return self.marginal(index, projection, carry)
         moments = self.moments(index, projection.A, carry)
         covariance = projection.between + einsum("...pnr,...qnr->...npq", moments.spread, moments.spread)
         return GaussianOverOutputs(moments.mean.mT, covariance)
 
     def draw(self, index, projection, noise, carry):
-        if projection.between is None:
-            q = self.marginal(index, projection, carry)
+        q = self.jointly(index, projection, carry)
+        if isinstance(q, Gaussian):
             return q.mean + q.stddev * noise, carry
-        joint = self.jointly(index, projection, carry)
-        return joint.mean + matmul(safe_cholesky(joint.covariance).factor, noise[..., None])[..., 0], carry
+        return q.mean + matmul(safe_cholesky(q.covariance).factor, noise[..., None])[..., 0], carry
 
     def tractable(self, key, shape):
         return self

@@ -9,8 +9,6 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import InputError
-from ..layers import AppendInputs, GPLayer, LatentVariables
 from ..linalg import log_diagonal
 from ..parameters import LowerTriangular, Real
 from ._base import Layers
@@ -38,11 +36,6 @@ class Chain(AbstractWhitenedJoint):
     @classmethod
     def at_prior(cls, layers: Layers, inner_scale: float = 1e-5, latents: Sequence[AbstractLatents] = ()) -> Chain:
         """Mean 0, covariance I scaled down in inner layers as for `MeanField`, no layer depends on another yet."""
-        for index, layer in enumerate(layers):
-            if not isinstance(layer, GPLayer | AppendInputs | LatentVariables):
-                raise InputError(
-                    f"A chain runs over the inducing outputs of GP layers; layer {index} is {type(layer).__name__}."
-                )
         widths = process_widths(layers)
         own = tuple(filter(None, widths))
         roots = starting_roots(layers, widths, inner_scale)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import jax.numpy as jnp
 
 from ..errors import InputError
-from ..layers import GPLayer
+from ..layers import GPLayer, last_gp
 from ..likelihoods import GaussianNoise
 from ..model import DeepGP
 from ..typing import Array, Float
@@ -23,10 +23,7 @@ def one_gp_layer(model: DeepGP) -> GPLayer:
             f"Exact and collapsed inference need GaussianNoise; this model has {type(model.likelihood).__name__}. "
             "Use a variational posterior for other likelihoods."
         )
-    (layer,) = model.layers
-    if not isinstance(layer, GPLayer):
-        raise InputError(f"Exact and collapsed inference need a GPLayer; got {type(layer).__name__}.")
-    return layer
+    return last_gp(model.layers)
 
 
 def noise_variances(model: DeepGP) -> Float[Array, " Q"]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..covariances import PatchProcesses
 from ..errors import InputError
-from ..layers import GPLayer
+from ..layers import gp_layers
 from ..linalg import BlockPattern, log_diagonal
 from ..parameters import AbstractParameter, LowerTriangular, Real, as_lower_triangular, as_real
 from ..typing import Array, Float
@@ -112,19 +112,18 @@ class Coupled(AbstractWhitenedJoint):
 
 def process_widths(layers: Layers) -> tuple[int, ...]:
     """The number of processes of every layer, 0 for layers without inducing outputs."""
-    for index, layer in enumerate(layers):
-        if isinstance(layer, GPLayer) and isinstance(layer.processes(), PatchProcesses):
+    own = gp_layers(layers)
+    for index, layer in own.items():
+        if isinstance(layer.processes(), PatchProcesses):
             raise InputError(
                 f"Layer {index} maps images to images, which can't be coupled with other layers yet. Use MeanField."
             )
-    return tuple(
-        layer.processes().num_blocks(layer.num_outputs) if isinstance(layer, GPLayer) else 0 for layer in layers
-    )
+    return tuple(own[index].num_blocks if index in own else 0 for index in range(len(layers)))
 
 
 def starting_roots(layers: Layers, widths: Sequence[int], inner_scale: float) -> Float[Array, "n M M"]:
     """I for every process, scaled down in inner layers; what a layer lacks of the largest M is filled up with I."""
-    sizes = [layer.own_inducing().num_inducing for layer in layers if isinstance(layer, GPLayer)]
+    sizes = [layer.own_inducing().num_inducing for layer in gp_layers(layers).values()]
     M, scales = max(sizes), [inner_scale] * (len(sizes) - 1) + [1.0]
     roots = [
         np.diag(np.where(np.arange(M) < size, scale, 1.0))

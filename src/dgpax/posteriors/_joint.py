@@ -71,15 +71,16 @@ def marginal_given_others(index: int, projection: Projection, carry: JointCarry)
     return Gaussian(jnp.broadcast_to(mean, shape), jnp.broadcast_to(jnp.maximum(variance, 0.0), shape))
 
 
-def joint_given_others(index: int, projection: Projection, carry: JointCarry) -> GaussianOverOutputs:
-    """The same for the processes of a row together."""
+def joint_given_others(index: int, projection: Projection, carry: JointCarry) -> Gaussian | GaussianOverOutputs:
+    """The same for the processes of a row together, where they depend on each other."""
     layer = _coordinates(index, projection, carry)
     earlier = _earlier_parts(carry, layer)
-    mean, covariance = _mean(carry, layer, earlier), _own_covariance(carry, layer, projection, earlier).dense()
-    shape = jnp.broadcast_shapes(mean.shape, covariance.shape[:-1])
-    return GaussianOverOutputs(
-        jnp.broadcast_to(mean, shape), jnp.broadcast_to(covariance, (*shape, covariance.shape[-1]))
-    )
+    mean, own = _mean(carry, layer, earlier), _own_covariance(carry, layer, projection, earlier)
+    shape = jnp.broadcast_shapes(mean.shape, own.value.shape if own.diagonal else own.value.shape[:-1])
+    mean = jnp.broadcast_to(mean, shape)
+    if own.diagonal:
+        return Gaussian(mean, jnp.broadcast_to(jnp.maximum(own.value, 0.0), shape))
+    return GaussianOverOutputs(mean, jnp.broadcast_to(own.value, (*shape, shape[-1])))
 
 
 def draw_given_others(

@@ -14,7 +14,7 @@ from ..covariances import Kuu
 from ..data import Dataset
 from ..distributions import Gaussian
 from ..errors import InputError
-from ..layers import GPLayer, LatentVariables
+from ..layers import GPLayer, gp_layers, latent_layers
 from ..linalg import AbstractRoot, log_diagonal, matmul, roots_together, row_norms
 from ..parameters import AbstractParameter, LowerTriangular, Real, as_lower_triangular, as_real, cast
 from ..typing import Array, Float
@@ -42,7 +42,7 @@ class GaussianBlock(AbstractNatural):
 
 
 class MeanField(AbstractLayerwise):
-    """q(v) = Π_l Π_p N(m_{l,p}, R_{l,p} R_{l,p}ᵀ) [DSVI, eq. 10, whitened], and q(w_n) of latent variables.
+    """q(v) = Π_l Π_p N(m_{l,p}, R_{l,p} R_{l,p}ᵀ) [DSVI, eq. 12, whitened], and q(w_n) of latent variables.
 
     One block per layer: a GaussianBlock for GPs, AbstractLatents for latent variables, None for layers without either.
     """
@@ -55,10 +55,10 @@ class MeanField(AbstractLayerwise):
 
         `latents` are those of the layers of latent variables, in their order.
         """
-        scales = [inner_scale] * (len(layers) - 1) + [1.0]
+        own, scales = gp_layers(layers), [inner_scale] * (len(layers) - 1) + [1.0]
         blocks = [
-            _prior_block(layer, scale) if isinstance(layer, GPLayer) else others
-            for layer, scale, others in zip(layers, scales, in_their_places(layers, latents), strict=True)
+            _prior_block(own[index], scale) if index in own else others
+            for index, (scale, others) in enumerate(zip(scales, in_their_places(layers, latents), strict=True))
         ]
         return cls(tuple(blocks))
 
@@ -108,7 +108,7 @@ def whitening_roots(layers: Layers) -> tuple[AbstractRoot | None, ...]:
 
     With 64-bit numbers available, Kuu of a float32 model is built and factorised in float64.
     """
-    own = {index: layer for index, layer in enumerate(layers) if isinstance(layer, GPLayer)}
+    own = gp_layers(layers)
     dtype = jnp.result_type(*(leaf for leaf in jax.tree.leaves(own) if eqx.is_inexact_array(leaf)))
     accurate = cast(own, jnp.promote_types(dtype, jnp.result_type(float)))
     operators = [Kuu(layer.own_inducing(), layer.kernel) for layer in accurate.values()]
@@ -118,8 +118,8 @@ def whitening_roots(layers: Layers) -> tuple[AbstractRoot | None, ...]:
 
 def in_their_places(layers: Layers, latents: Sequence[AbstractLatents]) -> tuple[AbstractLatents | None, ...]:
     """The posteriors of latent variables at the layers of these, None elsewhere."""
-    remaining = list(latents)
-    return tuple(_next(remaining) if isinstance(layer, LatentVariables) else None for layer in layers)
+    remaining, own = list(latents), latent_layers(layers)
+    return tuple(_next(remaining) if index in own else None for index in range(len(layers)))
 
 
 def _next(latents: list[AbstractLatents]) -> AbstractLatents:
@@ -133,7 +133,7 @@ def _next(latents: list[AbstractLatents]) -> AbstractLatents:
 
 def _prior_block(layer: GPLayer, scale: float) -> GaussianBlock:
     M = layer.own_inducing().num_inducing
-    Q = layer.processes().num_blocks(layer.num_outputs)
+    Q = layer.num_blocks
     return GaussianBlock(Real(jnp.zeros((Q, M))), LowerTriangular(jnp.tile(scale * jnp.eye(M), (Q, 1, 1))))
 
 

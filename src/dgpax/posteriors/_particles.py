@@ -54,6 +54,10 @@ class Particles(AbstractLayerwise):
         mean = self._mean(index, A)
         return Moments(mean, jnp.zeros((*mean.shape, 0), mean.dtype))
 
+    def suitable_samples(self, wanted):
+        """One for every draw."""
+        return self.shape[0]
+
     def latents(self, index, batch):
         return latents_of(self.blocks, index, batch)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from ..layers import GPLayer
+from ..layers import gp_layers
 from ..linalg import AbstractOperator, matmul
 from ..parameters import LowerTriangular, Real
 from ..typing import Array, Float
@@ -87,11 +87,10 @@ def _process_maps(posterior: Coupled, layers: Layers, verb: str) -> Float[Array,
     """The root of every process's Kuu ("matmul"), or its inverse ("solve"), as a matrix. Layers with fewer inducing
     outputs than the largest are filled up with the identity."""
     M, maps = posterior.outputs.mean.shape[-1], []
-    for layer, width, root in zip(layers, posterior.widths, whitening_roots(layers), strict=True):
-        if root is None or not isinstance(layer, GPLayer):
-            continue
-        size = layer.own_inducing().num_inducing
-        own = getattr(root, verb)(jnp.eye(size, dtype=posterior.outputs.mean.dtype)[None])
+    roots = whitening_roots(layers)
+    for index, layer in gp_layers(layers).items():
+        size, width = layer.own_inducing().num_inducing, posterior.widths[index]
+        own = getattr(roots[index], verb)(jnp.eye(size, dtype=posterior.outputs.mean.dtype)[None])
         filled = jnp.broadcast_to(jnp.eye(M, dtype=own.dtype), (width, M, M))
         maps.append(filled.at[:, :size, :size].set(own))
     return jnp.concatenate(maps)

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..covariances import IndependentProcesses
 from ..errors import InputError
-from ..inference import Fit
-from ..layers import GPLayer
+from ..fits import Fit
+from ..layers import GPLayer, gp_layers
 from ._composition import LayerDraws, layer_draws
 
 MOST_ROWS = 100
@@ -84,7 +84,7 @@ def compositional_report(fitted: Fit, x, *, num_draws: int = 200, seed: int = 0)
         raise InputError("compositional_report(fitted, x) needs at least one row.")
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, MOST_ROWS).astype(int))]
     draws = layer_draws(fitted, rows, num_draws=num_draws, seed=seed)
-    own = [(index, layer) for index, layer in enumerate(fitted.model.layers) if isinstance(layer, GPLayer)]
+    own = gp_layers(fitted.model.layers).items()
     layers = tuple(
         LayerUncertainty(
             index,

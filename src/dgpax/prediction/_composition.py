@@ -12,13 +12,12 @@ import numpy as np
 
 from ..data import check_inputs
 from ..errors import InputError
-from ..inference import Fit
-from ..layers import AppendInputs, GPLayer, LatentVariables
+from ..fits import Fit, Functions
+from ..layers import gp_layers, refuse_latents
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
-from ..propagate import beside
+from ..propagate import input_widths, walk
 from ..typing import Array, Float, RandomKey
-from ._layers import draw_rows
 
 
 class LayerDraws(eqx.Module):
@@ -50,13 +49,11 @@ def layer_draws(fitted: Fit, x, *, num_draws: int = 25, at: Sequence[Any] | None
     Particles have one draw each. For the picture see `plot.layers`.
     """
     model = fitted.model
-    if any(isinstance(layer, LatentVariables) for layer in model.layers):
-        raise InputError("layer_draws() draws functions of x; latent variables make outputs differ from row to row.")
+    refuse_latents(model.layers, "layer_draws()")
     if num_draws < 2:
         raise InputError(f"layer_draws(num_draws=...) must be at least 2 to show a spread; got {num_draws}.")
     rows = check_inputs(x, fitted.num_inputs, fitted.input_names)
-    wanted = _checked(at, model, rows.shape[1], rows.dtype)
-    return _draws(model, fitted.posterior, rows, wanted, jr.key(seed), num_draws)
+    return _draws(model, fitted.posterior, rows, _checked(at, model, rows), jr.key(seed), num_draws)
 
 
 @eqx.filter_jit
@@ -64,27 +61,27 @@ def _draws(
     model: DeepGP,
     posterior: AbstractPosterior,
     rows: Float[Array, "N D"],
-    wanted: tuple[Float[Array, "..."] | None, ...],
+    wanted: dict[int, Float[Array, "..."] | None],
     key: RandomKey,
     num_draws: int,
 ) -> LayerDraws:
     x = model.inputs_to_model_units(rows)
     key_outputs, key_rows = jr.split(key)
     posterior = posterior.layerwise(key_outputs, (num_draws,))
-    carry, f, looks = posterior.begin(model.layers), x, []
-    remaining = list(wanted)
-    for index, layer in enumerate(model.layers):
-        if isinstance(layer, AppendInputs):
-            f = beside(f, x)
-            continue
-        given, own = f, remaining.pop(0)
+    functions, looks = Functions(posterior, posterior.begin(model.layers), key_rows, num_draws), []
+
+    def visit(index, random, given, state):
+        own = wanted[index]
         if own is None and given.ndim > 2:
             own = jnp.mean(given, axis=0)
-        places = given if own is None else _below(given, own)
-        values = draw_rows(index, layer, posterior, places, carry, jr.fold_in(key_rows, index), num_draws)
+        values, _ = functions(index, random, given if own is None else _below(given, own), state)
         f = values[:, : x.shape[0]]
         inputs = jnp.broadcast_to(given, (*f.shape[:-1], given.shape[-1]))
-        looks.append((inputs, f, x if own is None else own, f if own is None else values[:, x.shape[0] :]))
+        looks.append((inputs, f, given if own is None else own, f if own is None else values[:, x.shape[0] :]))
+        return f, state
+
+    given, _ = walk(model.layers, x, visit, None)
+    f = given.last
     composition = f if model.scaling is None else model.scaling.invert_outputs(f)
     inputs, outputs, places, functions = zip(*looks, strict=True)
     return LayerDraws(rows, inputs, outputs, places, functions, composition)
@@ -95,23 +92,19 @@ def _below(rows: Float[Array, "*s N D"], others: Float[Array, "G D"]) -> Float[A
     return jnp.concatenate([rows, others], axis=-2)
 
 
-def _checked(at, model: DeepGP, num_inputs: int, dtype) -> tuple[Float[Array, "..."] | None, ...]:
+def _checked(at, model: DeepGP, x: Float[Array, "N D"]) -> dict[int, Float[Array, "..."] | None]:
     """One set of inputs per GP layer, with as many columns as the layer has inputs."""
-    columns, width = [], num_inputs
-    for layer in model.layers:
-        if isinstance(layer, GPLayer):
-            columns.append(width)
-            width = layer.num_outputs
-        else:
-            width += num_inputs
+    own = gp_layers(model.layers)
     if at is None:
-        return (None,) * len(columns)
-    if len(at) != len(columns):
-        raise InputError(f"layer_draws(at=...) needs one entry per GP layer, {len(columns)}; got {len(at)}.")
-    given = [None if own is None else np.asarray(own, dtype) for own in at]
-    for index, (own, width) in enumerate(zip(given, columns, strict=True)):
-        if own is not None and (own.ndim != 2 or own.shape[1] != width):
+        return dict.fromkeys(own)
+    if len(at) != len(own):
+        raise InputError(f"layer_draws(at=...) needs one entry per GP layer, {len(own)}; got {len(at)}.")
+    given = dict(zip(own, (None if some is None else np.asarray(some, x.dtype) for some in at), strict=True))
+    for number, (index, width) in enumerate(input_widths(model.layers, x).items()):
+        some = given[index]
+        if some is not None and (some.ndim != 2 or some.shape[1] != width):
             raise InputError(
-                f"layer_draws(at=...) needs shape (G, {width}) for GP layer {index}, a row per input; got {own.shape}."
+                f"layer_draws(at=...) needs shape (G, {width}) for GP layer {number}, a row per input; got "
+                f"{some.shape}."
             )
-    return tuple(None if own is None else jnp.asarray(own) for own in given)
+    return {index: None if some is None else jnp.asarray(some) for index, some in given.items()}

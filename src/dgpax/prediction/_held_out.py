@@ -7,11 +7,11 @@ import jax.numpy as jnp
 
 from ..data import Dataset
 from ..errors import InputError
+from ..fits import latent
 from ..inference import ModelAndPosterior
 from ..model import DeepGP
 from ..typing import PyTree
 from ._likelihood import density_of_rows
-from ._predict import marginals
 
 
 class HeldOut(eqx.Module):
@@ -48,7 +48,8 @@ class HeldOut(eqx.Module):
         model, posterior = target
         _check_columns(self.rows, model)
         rows = model.to_model_units(self.rows)
-        q = marginals(model, posterior, rows.x, self.num_samples, seed=0)
+        over = "outputs" if model.layers[-1].num_outputs > 1 else None
+        q = latent(model, posterior, rows.x, num_samples=self.num_samples, seed=0, over=over)
         return float(jnp.mean(density_of_rows(model, q, rows.y)))
 
 

@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import InputError
+from ..fits import Fit
 from ..inducing import Points
-from ..inference import Fit
 from ..kernels import AbstractKernel
-from ..layers import GPLayer
+from ..layers import GPLayer, gp_layers
 from ..posteriors import AbstractCarry, AbstractPosterior, Particles, PointsAsLocations
-from ..propagate import as_gp, layer_outputs
+from ..propagate import outputs_of
 from ..typing import Array, ArrayLike, Float
 
 
@@ -40,7 +40,8 @@ def noisy_input_variance(fitted: Fit, x, *, layer: int = 0) -> NoisyInputVarianc
     layers have to give up their variance for a good fit. `x` are inputs of the layer, in the model's units.
     """
     model, own = fitted.model, jnp.asarray(x)
-    if not 0 <= layer < len(model.layers) or not isinstance(model.layers[layer], GPLayer):
+    layers = gp_layers(model.layers)
+    if layer not in layers:
         raise InputError(f"noisy_input_variance(layer={layer}) needs the number of a GP layer.")
     if own.ndim != 2:
         raise InputError(f"noisy_input_variance(x=...) needs inputs of shape (N, D); got {own.shape}.")
@@ -49,7 +50,7 @@ def noisy_input_variance(fitted: Fit, x, *, layer: int = 0) -> NoisyInputVarianc
             "Under points as locations a layer behind the first has no mean and variance of its own: its inducing "
             "locations are random. Use layer_draws."
         )
-    return _answer(layer, as_gp(model.layers[layer]), fitted.posterior, fitted.posterior.begin(model.layers), own)
+    return _answer(layer, layers[layer], fitted.posterior, fitted.posterior.begin(model.layers), own)
 
 
 def curvature_given_points(
@@ -66,7 +67,7 @@ def _answer(
     index: int, layer: GPLayer, posterior: AbstractPosterior, carry: AbstractCarry, x: Float[Array, "N D"]
 ) -> NoisyInputVariance:
     def moments(row):
-        q = layer_outputs(index, layer, posterior, row[None], carry).over_inputs()
+        q = outputs_of(index, layer, posterior, row[None], carry).over_inputs()
         return q.mean[..., 0, :], q.variance[..., 0, :]
 
     def at(row):

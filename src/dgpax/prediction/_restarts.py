@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from ..errors import InputError
-from ..inference import Fit
+from ..fits import Fit
 from ._composition import layer_draws
 
 SAME = 0.95

@@ -9,14 +9,14 @@ import jax.random as jr
 
 from ..distributions import AbstractDistribution, Gaussian, Mixture
 from ..errors import InputError
-from ..inference import Fit
+from ..fits import Fit
+from ..layers import last_gp
 from ..likelihoods import GaussianNoise
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
-from ..propagate import as_gp
 from ..typing import RandomKey
-from ..uncertain import as_input_variance, input_variance_to_model_units, sampled_marginal, uncertain_marginal
-from ._predict import CHUNK_ROWS, model_inputs
+from ..uncertain import as_input_variance, input_variance_to_model_units, sampled_outputs, uncertain_marginal
+from ._rows import SAMPLE_ROWS
 
 
 def predict_uncertain(fitted: Fit, x, input_variance) -> AbstractDistribution:
@@ -44,7 +44,7 @@ def predict_uncertain_sampled(
         raise InputError(f"num_samples must be at least 1; got {num_samples}.")
     likelihood = _gaussian_noise(fitted)
     inputs = _inputs(fitted, x, input_variance)
-    rows = max(1, CHUNK_ROWS // num_samples)
+    rows = max(1, SAMPLE_ROWS // num_samples)
     parts = []
     for start in range(0, inputs.mean.shape[0], rows):
         chunk = jax.tree.map(lambda leaf, start=start: leaf[start : start + rows], inputs)
@@ -64,17 +64,17 @@ def _gaussian_noise(fitted: Fit) -> GaussianNoise:
 
 def _inputs(fitted: Fit, x, input_variance) -> Gaussian:
     """The inputs and their variances in the model's units."""
-    mean = model_inputs(fitted, x)
+    mean = fitted.inputs(x)
     return Gaussian(mean, input_variance_to_model_units(fitted.model, as_input_variance(input_variance, mean)))
 
 
 @eqx.filter_jit
 def _closed_form(model: DeepGP, posterior: AbstractPosterior, x: Gaussian) -> Gaussian:
-    return uncertain_marginal(0, as_gp(model.layers[0]), posterior, x, posterior.begin(model.layers))
+    return uncertain_marginal(0, last_gp(model.layers), posterior, x, posterior.begin(model.layers))
 
 
 @eqx.filter_jit
 def _sampled(model: DeepGP, posterior: AbstractPosterior, x: Gaussian, key: RandomKey, num_samples: int) -> Gaussian:
     posterior = posterior.tractable(jr.fold_in(key, len(model.layers)), (num_samples,))
     carry = posterior.begin(model.layers)
-    return sampled_marginal(model.layers, posterior, x, carry, key=key, num_samples=num_samples)
+    return sampled_outputs(model.layers, posterior, x, carry, key=key, num_samples=num_samples).marginal()

@@ -3,8 +3,10 @@
 import abc
 
 import equinox as eqx
+import jax.numpy as jnp
 
 from ..conditional import Projection, project, whitened_cross
+from ..covariances import RuleTable
 from ..distributions import AbstractJointGaussian, Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs
 from ..inducing import AbstractInducing
 from ..kernels import AbstractKernel, AbstractMultiOutputKernel
@@ -52,8 +54,8 @@ class At(eqx.Module):
         """q of every row and process by itself."""
         return self.posterior.marginal(self.index, projection, self.carry)
 
-    def jointly(self, projection: Projection) -> GaussianOverOutputs:
-        """q of the processes of a row together."""
+    def jointly(self, projection: Projection) -> Gaussian | GaussianOverOutputs:
+        """q of the processes of a row, together where they depend on each other."""
         return self.posterior.jointly(self.index, projection, self.carry)
 
     def draw(
@@ -81,8 +83,15 @@ class AbstractOutputs(eqx.Module):
         """With the covariance between the rows, [..., P, N, N]."""
 
     @abc.abstractmethod
+    def by_row(self) -> Gaussian | GaussianOverOutputs:
+        """The outputs of a row, together where they depend on each other."""
+
     def over_outputs(self) -> GaussianOverOutputs:
-        """With the covariance between the outputs, [..., N, P, P]."""
+        """With the covariance between the outputs, [..., N, P, P], zeros included."""
+        q = self.by_row()
+        if isinstance(q, GaussianOverOutputs):
+            return q
+        return GaussianOverOutputs(q.mean, q.variance[..., None] * jnp.eye(q.mean.shape[-1], dtype=q.mean.dtype))
 
     @abc.abstractmethod
     def over_both(self) -> GaussianOverBoth:
@@ -90,12 +99,22 @@ class AbstractOutputs(eqx.Module):
 
     @abc.abstractmethod
     def over_dependent(self) -> AbstractJointGaussian:
-        """With the covariance between all numbers that depend on each other, and no zeros between others."""
+        """With the covariance between all rows, and between the outputs where they depend on each other."""
 
     @abc.abstractmethod
     def draw(self, noise: Float[Array, "*c N Q"]) -> tuple[Float[Array, "*c N P"], AbstractCarry]:
         """Every row by itself, outputs that depend on each other together; `noise` is standard normal. With it comes
         the carry for the layers behind."""
+
+
+outputs = RuleTable("outputs", "The outputs of a layer at some inputs, by the processes behind them.", "processes, at")
+
+
+def outputs_of(
+    index: int, layer: GPLayer, posterior: AbstractPosterior, x: Float[Array, "*b N D"], carry: AbstractCarry
+) -> AbstractOutputs:
+    """q(f_l(x)), to be asked for in any shape."""
+    return outputs(layer.processes(), At(index, layer, posterior, x, carry))
 
 
 def outputs_last(mean: Float[Array, "*b P N"]) -> Float[Array, "*b N P"]:

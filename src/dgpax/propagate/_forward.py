@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
-import jax.numpy as jnp
+import equinox as eqx
 
 from ..data import Dataset
-from ..distributions import Gaussian
-from ..layers import AppendInputs, LatentVariables
-from ..posteriors import AbstractCarry, AbstractPosterior, Layers
+from ..layers import GPLayer, LatentVariables, Layers, last_gp
+from ..posteriors import AbstractCarry, AbstractPosterior
 from ..typing import Array, Float
-from ._layer import layer_outputs
+from ._base import AbstractOutputs, outputs_of
 from ._noise import Noise
+from ._walk import walk
+
+
+class Draws(eqx.Module):
+    """The visitor that draws every layer at every row by itself.
+
+    Latent variables have their posterior where the rows are those of a `batch` of the training data, else their prior.
+    """
+
+    posterior: AbstractPosterior
+    noise: Noise
+    batch: Dataset | None = None
+
+    def __call__(
+        self, index: int, random: GPLayer | LatentVariables, x: Float[Array, "*b N D"], carry: AbstractCarry
+    ) -> tuple[Float[Array, "..."], AbstractCarry]:
+        noise = self.noise[index] if index < len(self.noise) else None
+        if noise is None:
+            raise TypeError(
+                f"propagate(...) draws layer {index}: pass noise=draw_noise(layers, key, num_samples, N, dtype)."
+            )
+        if isinstance(random, GPLayer):
+            return outputs_of(index, random, self.posterior, x, carry).draw(noise)
+        if self.batch is None:
+            return noise, carry
+        q = self.posterior.latents(index, self.batch)
+        return q.mean + q.stddev * noise, carry
 
 
 def propagate(
@@ -21,56 +47,11 @@ def propagate(
     noise: Noise = (),
     *,
     batch: Dataset | None = None,
-) -> Gaussian:
-    """q(f_L(x)) given draws of the inner layers, one per leading axis of the noise [DSVI, eqs. 13-14]."""
-    *_, (last, carry) = layer_inputs(layers, posterior, x, carry, noise, batch)
-    return layer_outputs(len(layers) - 1, layers[-1], posterior, last, carry).marginal()
+) -> AbstractOutputs:
+    """q(f_L(x)) given draws of the inner layers, one per leading axis of the noise [DSVI, eqs. 14-15].
 
-
-def layer_inputs(
-    layers: Layers,
-    posterior: AbstractPosterior,
-    x: Float[Array, "*b N D"],
-    carry: AbstractCarry,
-    noise: Noise,
-    batch: Dataset | None = None,
-) -> list[tuple[Float[Array, "..."], AbstractCarry]]:
-    """What every layer is given: x itself, then a draw of what stands before it; and the carry with these draws.
-
-    Each layer is sampled at every row by itself; what comes before the first draw is computed once for all samples.
-    Latent variables have their posterior where the rows are those of a `batch` of the training data, else their prior.
+    What comes before the first draw is computed once for all samples.
     """
-    given = [(x, carry)]
-    for index, layer in enumerate(layers[:-1]):
-        last, carry = given[-1]
-        if isinstance(layer, AppendInputs):
-            given.append((beside(last, x), carry))
-        elif isinstance(layer, LatentVariables):
-            given.append((beside(last, _draw_latents(index, posterior, _of(noise, index), batch)), carry))
-        else:
-            given.append(layer_outputs(index, layer, posterior, last, carry).draw(_of(noise, index)))
-    return given
-
-
-def beside(left: Float[Array, "*b N D"], right: Float[Array, "*c N E"]) -> Float[Array, "*d N F"]:
-    """The columns of both, for every sample."""
-    samples = jnp.broadcast_shapes(left.shape[:-1], right.shape[:-1])
-    return jnp.concatenate([jnp.broadcast_to(part, (*samples, part.shape[-1])) for part in (left, right)], axis=-1)
-
-
-def _draw_latents(
-    index: int, posterior: AbstractPosterior, noise: Float[Array, "*b N Q"], batch: Dataset | None
-) -> Float[Array, "*b N Q"]:
-    if batch is None:
-        return noise
-    q = posterior.latents(index, batch)
-    return q.mean + q.stddev * noise
-
-
-def _of(noise: Noise, index: int) -> Float[Array, "*b N Q"]:
-    drawn = noise[index] if index < len(noise) else None
-    if drawn is None:
-        raise TypeError(
-            f"propagate(...) draws layer {index}: pass noise=draw_noise(layers, key, num_samples, N, dtype)."
-        )
-    return drawn
+    last = last_gp(layers)
+    given, carry = walk(layers[:-1], x, Draws(posterior, noise, batch), carry)
+    return outputs_of(len(layers) - 1, last, posterior, given.last, carry)

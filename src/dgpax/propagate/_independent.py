@@ -1,5 +1,6 @@
 """Outputs that are independent processes, or linear mixtures of them."""
 
+import equinox as eqx
 import jax.numpy as jnp
 
 from ..conditional import Projection
@@ -7,14 +8,15 @@ from ..covariances import IndependentProcesses
 from ..distributions import Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs
 from ..linalg import einsum, matmul
 from ..typing import Array, Float
-from ._base import AbstractOutputs, At, joint_moments, outputs_last
+from ._base import AbstractOutputs, At, joint_moments, outputs, outputs_last
 
 
+@outputs.register(IndependentProcesses)
 class IndependentOutputs(AbstractOutputs):
     """f = W g with independent g; without mixing f = g."""
 
-    at: At
     processes: IndependentProcesses
+    at: At
 
     def marginal(self):
         W = self.processes.mixing
@@ -22,7 +24,10 @@ class IndependentOutputs(AbstractOutputs):
             q = self.at.marginal(self._projection())
             return Gaussian(q.mean + self.at.mean, q.variance)
         q = self.at.jointly(self._projection())
-        return Gaussian(matmul(q.mean, W.T) + self.at.mean, einsum("pl,pk,...nlk->...np", W, W, q.covariance))
+        mean = matmul(q.mean, W.T) + self.at.mean
+        if isinstance(q, Gaussian):
+            return Gaussian(mean, matmul(q.variance, (W**2).T))
+        return Gaussian(mean, einsum("pl,pk,...nlk->...np", W, W, q.covariance))
 
     def over_inputs(self):
         mean, covariance = self._over_rows()
@@ -30,11 +35,14 @@ class IndependentOutputs(AbstractOutputs):
             covariance = einsum("pl,...lnm->...pnm", self.processes.mixing**2, covariance)
         return GaussianOverInputs(mean, covariance)
 
-    def over_outputs(self):
-        q, W = self.at.jointly(self._projection()), self._mixing()
-        return GaussianOverOutputs(
-            matmul(q.mean, W.T) + self.at.mean, einsum("pl,qk,...nlk->...npq", W, W, q.covariance)
-        )
+    def by_row(self):
+        q, W = self.at.jointly(self._projection()), self.processes.mixing
+        if W is None:
+            return eqx.tree_at(lambda q: q.mean, q, q.mean + self.at.mean)
+        mean = matmul(q.mean, W.T) + self.at.mean
+        if isinstance(q, Gaussian):
+            return GaussianOverOutputs(mean, matmul(W * q.variance[..., None, :], W.T))
+        return GaussianOverOutputs(mean, einsum("pl,qk,...nlk->...npq", W, W, q.covariance))
 
     def over_both(self):
         mean, covariance = self._over_rows()

@@ -8,8 +8,7 @@ import jax.random as jr
 import numpy as np
 from scipy.stats import norm, qmc
 
-from ..layers import AbstractLayer, GPLayer, LatentVariables
-from ..posteriors import Layers
+from ..layers import Layers
 from ..typing import Array, Float, RandomKey, Shaped
 
 Noise = tuple[Float[Array, "..."] | None, ...]
@@ -60,12 +59,4 @@ def for_rows(noise: Noise, num_rows: int) -> Noise:
 
 def _widths(layers: Layers) -> list[int]:
     """How many numbers a row's draw takes, for every inner layer."""
-    return [_num_draws(layer) for layer in layers[:-1]]
-
-
-def _num_draws(layer: AbstractLayer) -> int:
-    if isinstance(layer, LatentVariables):
-        return layer.num_latents
-    if not isinstance(layer, GPLayer):
-        return 0
-    return layer.processes().num_draws(layer.num_outputs, layer.own_inducing().num_inducing)
+    return [0 if layer.random is None else layer.random.num_draws for layer in layers[:-1]]

@@ -7,14 +7,15 @@ import jax.numpy as jnp
 from ..covariances import PatchProcesses
 from ..distributions import Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs
 from ..linalg import einsum
-from ._base import AbstractOutputs, At, joint_moments, outputs_last
+from ._base import AbstractOutputs, At, joint_moments, outputs, outputs_last
 
 
+@outputs.register(PatchProcesses)
 class PatchOutputs(AbstractOutputs):
     """f_{p,c}(x) = g_c(x[p]), the channel varying fastest."""
 
-    at: At
     processes: PatchProcesses
+    at: At
 
     def marginal(self):
         q = self.at.marginal(self.at.project(self.processes.kernel, self.processes.rows(self.at.x)))
@@ -27,7 +28,7 @@ class PatchOutputs(AbstractOutputs):
         covariance = covariance.reshape(*covariance.shape[:-4], size, *covariance.shape[-2:])
         return GaussianOverInputs(mean.reshape(*x.shape[:-2], -1, x.shape[-2]).mT + self.at.mean, covariance)
 
-    def over_outputs(self):
+    def by_row(self):
         x, size = self.at.x, self.at.layer.num_outputs
         mean, covariance = joint_moments(self.at, self.processes.kernel, self.processes.grid.patches(x))
         apart = einsum("...cpq,cd->...pcqd", covariance, self._channels())

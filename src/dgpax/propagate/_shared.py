@@ -1,19 +1,21 @@
 """Outputs that all depend on one set of inducing variables."""
 
+import equinox as eqx
 import jax.numpy as jnp
 
 from ..conditional import Projection
 from ..covariances import SharedProcesses
-from ..distributions import Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs
+from ..distributions import Gaussian, GaussianOverBoth, GaussianOverInputs
 from ..linalg import einsum
-from ._base import AbstractOutputs, At, outputs_last
+from ._base import AbstractOutputs, At, outputs, outputs_last
 
 
+@outputs.register(SharedProcesses)
 class SharedOutputs(AbstractOutputs):
     """A multi-output kernel whose inducing variables belong to all outputs."""
 
-    at: At
     processes: SharedProcesses
+    at: At
 
     def marginal(self):
         q = self.at.marginal(self.at.project(self.processes.kernel, self.at.x))
@@ -23,9 +25,9 @@ class SharedOutputs(AbstractOutputs):
         both = self.over_both()
         return GaussianOverInputs(both.mean, einsum("...npmp->...pnm", both.covariance))
 
-    def over_outputs(self):
-        joint = self.at.jointly(self._projection())
-        return GaussianOverOutputs(joint.mean + self.at.mean, joint.covariance)
+    def by_row(self):
+        q = self.at.jointly(self._projection())
+        return eqx.tree_at(lambda q: q.mean, q, q.mean + self.at.mean)
 
     def over_both(self):
         A = self.at.whitened_cross(self.processes.kernel, self.at.x)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..inference import Fit
+from ..fits import AbstractFit
 from ..prediction import sample_observations
 
 NUM_DRAWS = 1000
@@ -22,7 +22,7 @@ class Judged(NamedTuple):
     quantiles: np.ndarray
 
 
-def judge_by_draws(fitted: Fit, x: np.ndarray, y: np.ndarray, levels: np.ndarray, seed: int) -> Judged:
+def judge_by_draws(fitted: AbstractFit, x: np.ndarray, y: np.ndarray, levels: np.ndarray, seed: int) -> Judged:
     """Chunk by chunk of rows, as there are many draws of each."""
     rng, parts = np.random.default_rng(seed), []
     num_rows = max(1, CHUNK_ENTRIES // y.shape[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..data import Dataset
-from ..inference import Fit
+from ..fits import AbstractFit
 from ..likelihoods import GaussianNoise
 from ..prediction import predict, predict_latent
 from ._html import Tag, section, tag
@@ -16,7 +16,7 @@ GRID = 150
 MOST_POINTS = 600
 
 
-def function_chart(fitted: Fit, data: Dataset, level: float, seed: int) -> Tag | None:
+def function_chart(fitted: AbstractFit, data: Dataset, level: float, seed: int) -> Tag | None:
     """The first output over the input, if there is one input and the noise is Gaussian; else None."""
     if data.num_inputs != 1 or not isinstance(fitted.model.likelihood, GaussianNoise):
         return None

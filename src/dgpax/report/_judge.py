@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data import Dataset
 from ..distributions import AbstractDistribution
-from ..inference import Fit
+from ..fits import AbstractFit
 from ..likelihoods import AbstractClassification, GaussianNoise
 from ..metrics import accuracy, brier, calibration_error, crps, log_loss, mae, nlpd, pit, rmse, smse
 from ..metrics._calibration import error_of_ranks
@@ -61,7 +61,7 @@ class Classification:
     scores: dict[str, float]
 
 
-def judge(fitted: Fit, test: Dataset, level: float = 0.9, seed: int = 0) -> Regression | Classification:
+def judge(fitted: AbstractFit, test: Dataset, level: float = 0.9, seed: int = 0) -> Regression | Classification:
     """How the model does on held-out rows, in the way that suits its likelihood."""
     likelihood = fitted.model.likelihood
     if isinstance(likelihood, GaussianNoise):
@@ -71,7 +71,7 @@ def judge(fitted: Fit, test: Dataset, level: float = 0.9, seed: int = 0) -> Regr
     return _judge_any(fitted, test, level, seed)
 
 
-def scores(fitted: Fit, test: Dataset, *, level: float = 0.9, seed: int = 0) -> dict[str, float]:
+def scores(fitted: AbstractFit, test: Dataset, *, level: float = 0.9, seed: int = 0) -> dict[str, float]:
     """The usual scores on held-out rows: those of `metrics.regression_report`, by draws where the noise isn't Gaussian,
     or accuracy, log loss and Brier score of classes."""
     return judge(fitted, test, level, seed).scores
@@ -99,7 +99,7 @@ def judge_probabilities(y, probabilities: np.ndarray) -> Classification:
     return Classification(labels, p, own)
 
 
-def _judge_any(fitted: Fit, test: Dataset, level: float, seed: int) -> Regression:
+def _judge_any(fitted: AbstractFit, test: Dataset, level: float, seed: int) -> Regression:
     """By draws. Intervals of whole numbers hold more than they state, so coverage is that of the randomised ranks."""
     levels, x, y = _levels_with(level), np.asarray(test.x), np.asarray(test.y)
     drawn = judge_by_draws(fitted, x, y, _tails(levels), seed)

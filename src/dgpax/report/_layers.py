@@ -6,9 +6,9 @@ import numpy as np
 
 from ..data import Dataset
 from ..errors import DgpaxError
-from ..inference import Fit
+from ..fits import Fit
 from ..kernels import ActiveDimensions, Product, Sum
-from ..layers import AppendInputs, GPLayer, LatentVariables
+from ..layers import Append, GPLayer, LatentVariables
 from ..prediction import LayerDraws, compositional_report, layer_draws
 from ._html import Tag, section, table, tag
 from ._svg import Axes, chart, line, spanning
@@ -37,8 +37,9 @@ def _describe(index: int, layer) -> tuple[str, str, str, str]:
         return str(index), parts, str(layer.num_outputs), held
     if isinstance(layer, LatentVariables):
         return str(index), "latent variables beside the inputs", f"+ {layer.num_latents}", ""
-    if isinstance(layer, AppendInputs):
-        return str(index), "puts the model's inputs beside what comes in", "", ""
+    if isinstance(layer, Append):
+        source = "the model's inputs" if layer.source == "inputs" else f"what layer {layer.source} made"
+        return str(index), f"puts {source} beside what comes in", "", ""
     return str(index), type(layer).__name__, "", ""
 
 

@@ -14,7 +14,7 @@ import jax
 from .. import parameters
 from ..data import Dataset, Encoding
 from ..errors import InputError
-from ..inference import Fit
+from ..fits import AbstractFit
 from . import _classification, _regression
 from ._columns import ColumnSummary, data_section
 from ._function import function_chart
@@ -35,7 +35,7 @@ PARAMETER = ("name", "value", "shape", "dtype", "trained", "constraint", "prior"
 
 def write(
     path: str | os.PathLike[str],
-    fitted: Fit,
+    fitted: AbstractFit,
     train: Dataset | None,
     test: Dataset | None = None,
     **options: Any,
@@ -52,7 +52,7 @@ def write(
 
 
 def page(
-    fitted: Fit,
+    fitted: AbstractFit,
     train: Dataset | None,
     test: Dataset | None = None,
     *,
@@ -94,7 +94,7 @@ def _judged(judged: Regression | Classification, test: Dataset, classes: Sequenc
     return [cards(_regression.findings(judged)), *_regression.sections(judged, names)]
 
 
-def _parameters(fitted: Fit) -> Tag:
+def _parameters(fitted: AbstractFit) -> Tag:
     rows = parameters.table(fitted.model).rows
     return section(
         "parameters",
@@ -108,7 +108,7 @@ def _parameters(fitted: Fit) -> Tag:
     )
 
 
-def _settings(fitted: Fit, details: Mapping[str, str], seed: int) -> Tag:
+def _settings(fitted: AbstractFit, details: Mapping[str, str], seed: int) -> Tag:
     devices = ", ".join(sorted({f"{device.platform} ({device.device_kind})" for device in jax.devices()}))
     rows: list[tuple[Node, Node]] = [(name(key), name(value, LONGEST_DETAIL)) for key, value in details.items()]
     rows += [

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..data import Dataset, Encoding
 from ..errors import DgpaxError
-from ..inference import Fit
+from ..fits import AbstractFit
 from ..kernels import AbstractKernel, AbstractStationary, Product, Sum
-from ..layers import GPLayer
+from ..layers import gp_layers
 from ..likelihoods import GaussianNoise
 from ..prediction import sample_jointly
 from ._html import Node, Tag, name, section, table, tag
@@ -57,7 +57,7 @@ class Relevance(NamedTuple):
 
 
 def relevance(
-    fitted: Fit, data: Dataset, inputs: Sequence[Input], gaps: Sequence[int] = (), seed: int = 0
+    fitted: AbstractFit, data: Dataset, inputs: Sequence[Input], gaps: Sequence[int] = (), seed: int = 0
 ) -> Relevance:
     """How much the function changes when one input does (`Input.effect`), in the units of y: mean and 90% range over
     draws of f from the posterior, at rows without gaps, which may have noise of their own in f.
@@ -91,7 +91,7 @@ def relevance(
     return Relevance(effects.mean(axis=0), low, high, inverse)
 
 
-def relevance_section(fitted: Fit, data: Dataset, encoding: Encoding | None = None, seed: int = 0) -> Tag:
+def relevance_section(fitted: AbstractFit, data: Dataset, encoding: Encoding | None = None, seed: int = 0) -> Tag:
     """A bar with its range per input, most influential first."""
     inputs = inputs_of(data, encoding)
     gaps = () if encoding is None else encoding.gaps
@@ -136,8 +136,8 @@ def _span(values: np.ndarray) -> str:
     return number(low) if np.isclose(low, high) else f"{number(low)} … {number(high)}"
 
 
-def _inverse_lengthscales(fitted: Fit, num_inputs: int) -> np.ndarray | None:
-    first = next((layer for layer in fitted.model.layers if isinstance(layer, GPLayer)), None)
+def _inverse_lengthscales(fitted: AbstractFit, num_inputs: int) -> np.ndarray | None:
+    first = next(iter(gp_layers(fitted.model.layers).values()), None)
     if first is None or not isinstance(first.kernel, AbstractKernel):
         return None
     found = [1.0 / np.asarray(kernel.lengthscale.value) for kernel in _stationary(first.kernel)]

@@ -10,14 +10,13 @@ from ..covariances import IndependentProcesses, Kuf
 from ..data import check_inputs
 from ..errors import InputError
 from ..inducing import AbstractInducing, Points
-from ..inference import Fit
 from ..kernels import AbstractKernel, Sum, White, sample_frequencies
-from ..layers import AppendInputs
+from ..layers import GPLayer, gp_layers, refuse_latents
 from ..linalg import einsum, matmul
 from ..means import AbstractMean
 from ..model import DeepGP
-from ..posteriors import AbstractCarry, AbstractLayerwise, ExactPosterior, noise_variances
-from ..propagate import as_gp, beside
+from ..posteriors import AbstractCarry, AbstractLayerwise, AbstractPosterior, ExactPosterior, noise_variances
+from ..propagate import walk
 from ..typing import Array, Float, RandomKey
 
 
@@ -50,7 +49,7 @@ def _sum(parts: tuple[PriorDraws, ...], x: Float[Array, "*b N D"]) -> Float[Arra
     return jnp.sum(jnp.stack([part(x) for part in parts]), axis=0)
 
 
-class LayerDraws(eqx.Module):
+class LayerFunctions(eqx.Module):
     """Functions of a layer: those of the prior, moved so that they pass through draws of the inducing outputs.
 
     f(x) = φ(x) + Kxu Kuu⁻¹ (u − φ(Z)) [Wilson et al. 2020, eq. 13].
@@ -75,57 +74,47 @@ class FunctionDraws(eqx.Module):
     The same input gives the same values every time. Noise between layers isn't part of a function and is left out.
     """
 
-    layers: tuple[LayerDraws | None, ...]
+    functions: dict[int, LayerFunctions]
     model: DeepGP
     num_inputs: int = eqx.field(static=True)
     input_names: tuple[str, ...] = eqx.field(static=True)
 
     def __call__(self, x) -> Float[Array, "S N P"]:
         checked = check_inputs(x, self.num_inputs, self.input_names)
-        values = _evaluate(self.layers, self.model.inputs_to_model_units(checked))
+        values = _evaluate(self.functions, self.model, self.model.inputs_to_model_units(checked))
         return values if self.model.scaling is None else self.model.scaling.invert_outputs(values)
 
 
 @eqx.filter_jit
-def _evaluate(layers: tuple[LayerDraws | None, ...], x: Float[Array, "N D"]) -> Float[Array, "S N P"]:
-    f = x
-    for layer in layers:
-        if layer is None:
-            f = beside(f, x)
-        else:
-            f = layer(f)
-    return f
+def _evaluate(functions: dict[int, LayerFunctions], model: DeepGP, x: Float[Array, "N D"]) -> Float[Array, "S N P"]:
+    given, _ = walk(model.layers, x, lambda index, random, inputs, state: (functions[index](inputs), state), None)
+    return given.last
 
 
-def draw_functions(fitted: Fit, num_draws: int = 10, *, num_features: int = 1024, seed: int = 0) -> FunctionDraws:
-    """Functions drawn from the posterior, through all layers, at a cost that is linear in later inputs.
-
-    For inducing points (or exact inference), independent or linearly mixed outputs, and kernels that are sums of
-    stationary ones. The prior is approximated by `num_features` random frequencies, with an error that shrinks with
-    their square root and matters only where the data say little.
-    """
-    layers, (key, *keys) = fitted.model.layers, jr.split(jr.key(seed), 1 + len(fitted.model.layers))
-    posterior = fitted.posterior.layerwise(key, (num_draws,))
-    carry = posterior.begin(layers)
-    drawn = [
-        None
-        if isinstance(layer, AppendInputs)
-        else _draw_layer(index, fitted.model, posterior, carry, own_key, num_draws, num_features)
-        for index, (layer, own_key) in enumerate(zip(layers, keys, strict=True))
-    ]
-    return FunctionDraws(tuple(drawn), fitted.model, fitted.num_inputs, fitted.input_names)
+def layer_functions(
+    model: DeepGP, posterior: AbstractPosterior, num_draws: int, num_features: int, seed: int
+) -> dict[int, LayerFunctions]:
+    """A draw of every GP of the model as a function; the prior by `num_features` random frequencies."""
+    refuse_latents(model.layers, "draw_functions()")
+    key, *keys = jr.split(jr.key(seed), 1 + len(model.layers))
+    drawn = posterior.layerwise(key, (num_draws,))
+    carry = drawn.begin(model.layers)
+    return {
+        index: _draw_layer(index, layer, model, drawn, carry, keys[index], num_draws, num_features)
+        for index, layer in gp_layers(model.layers).items()
+    }
 
 
 def _draw_layer(
     index: int,
+    layer: GPLayer,
     model: DeepGP,
     posterior: AbstractLayerwise,
     carry: AbstractCarry,
     key: RandomKey,
     num_draws: int,
     num_features: int,
-) -> LayerDraws:
-    layer = as_gp(model.layers[index])
+) -> LayerFunctions:
     processes, inducing = layer.processes(), posterior.inducing(index, layer, carry)
     independent = isinstance(processes, IndependentProcesses)
     if not independent or not isinstance(inducing, Points) or inducing.locations.value.ndim != 2:
@@ -137,7 +126,7 @@ def _draw_layer(
     smooth, noise = _split_noise(processes.kernel)
     if isinstance(posterior, ExactPosterior):
         noise = noise + noise_variances(model)[:, None]
-    z, num_processes = inducing.locations.value, processes.num_blocks(layer.num_outputs)
+    z, num_processes = inducing.locations.value, layer.num_blocks
     prior = tuple(
         PriorDraws.of(part, own_key, num_draws, num_processes, z, num_features)
         for part, own_key in zip(smooth, jr.split(key_prior, len(smooth)), strict=True)
@@ -149,7 +138,7 @@ def _draw_layer(
     whitened = moments.mean + matmul(moments.spread, spread[..., None])[..., 0]
     root = carry.root(index)
     rest = root.solve(root.matmul(whitened[..., None]) - values[..., None])
-    return LayerDraws(
+    return LayerFunctions(
         prior, root.solve_transposed(rest)[..., 0], processes.kernel, inducing, layer.mean, processes.mixing
     )
 
