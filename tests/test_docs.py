@@ -20,10 +20,10 @@ PAGES = [
 @pytest.fixture
 def tables_restored():
     """Rules that a page adds are for that page only."""
-    kept = [(table, list(table.pairs)) for table in (Kuu, Kuf)]
+    kept = [(table, list(table.known)) for table in (Kuu, Kuf)]
     yield
-    for table, pairs in kept:
-        table.pairs[:] = pairs
+    for table, known in kept:
+        table.known[:] = known
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -19,21 +19,21 @@ from ._posterior import AbstractWarpedPosterior, FunctionsGivenWarps
 from ._sequences import Sequences
 
 
-class Draw(eqx.Module):
+class WarpDraw(eqx.Module):
     """Warps, and what is believed about the functions given them."""
 
     warps: IncreasingFunctions
     functions: FunctionsGivenWarps
 
 
-def draw_warps(model: WarpedModel, posterior: AbstractWarpedPosterior, num_sequences: int, key: RandomKey) -> Draw:
+def draw_warps(model: WarpedModel, posterior: AbstractWarpedPosterior, num_sequences: int, key: RandomKey) -> WarpDraw:
     """A draw of all warps together, by one draw of their inducing outputs, which the functions are told."""
     key_outputs, key_path = jr.split(key)
     dtype = posterior.warps.mean.dtype
     noise = jr.normal(key_outputs, (num_sequences, model.warp.num_inducing), dtype)
     path = jr.normal(key_path, (num_sequences, model.warp.num_noise), dtype)
     warps = model.warp.draw(posterior.warps.draw(noise), path)
-    return Draw(warps, posterior.functions(model, warps, noise))
+    return WarpDraw(warps, posterior.functions(model, warps, noise))
 
 
 def function_marginals(model: WarpedModel, functions: FunctionsGivenWarps, x: Float[Array, "J N"]) -> Gaussian:

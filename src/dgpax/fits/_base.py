@@ -51,4 +51,4 @@ class AbstractFit(eqx.Module):
     def functions(
         self, num_draws: int, *, seed: int, num_features: int = NUM_FEATURES
     ) -> Callable[..., Float[Array, "S N P"]]:
-        """Functions to be evaluated anywhere and later, from raw inputs to raw outputs; the prior by random features."""
+        """Functions to be evaluated anywhere and later, from raw inputs to raw outputs; priors by random features."""

@@ -26,6 +26,7 @@ from ._latents import RowLatents as RowLatents
 from ._location_draws import LocationDraws as LocationDraws
 from ._mean_field import GaussianBlock as GaussianBlock
 from ._mean_field import MeanField as MeanField
+from ._mean_field import whitening_roots as whitening_roots
 from ._natural import AbstractNatural as AbstractNatural
 from ._natural import classical_natural_step as classical_natural_step
 from ._natural import natural_block_step as natural_block_step

@@ -21,7 +21,7 @@ def predict_layers(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> 
 
     The first layer's is Gaussian, those behind it are mixtures over samples.
     """
-    inputs = fitted.inputs(x)
+    inputs, num_samples = fitted.inputs(x), fitted.posterior.suitable_samples(num_samples)
     noise = even_noise(fitted.model.layers, num_samples, seed, inputs.dtype)
     outputs = _outputs(fitted.model, fitted.posterior, inputs, jr.key(seed), noise, num_samples)
     return tuple(q if q.mean.ndim == 2 else Mixture(q) for q in outputs)
