@@ -1,5 +1,6 @@
 """Inference: methods say what is maximised, engines take the steps; `fit`, `fit_many` and `maximise` are one loop."""
 
+from ..fits import Fit as Fit
 from ..fits import FitReport as FitReport
 from ._base import AbstractEngine as AbstractEngine
 from ._base import AbstractMethod as AbstractMethod
@@ -7,7 +8,6 @@ from ._base import Info as Info
 from ._base import Problem as Problem
 from ._conjugate import Exact as Exact
 from ._conjugate import Sparse as Sparse
-from ._fit import Fit as Fit
 from ._fit import fit as fit
 from ._gradient import Gradient as Gradient
 from ._latent_inputs import LatentInputs as LatentInputs
@@ -20,6 +20,7 @@ from ._methods import METHODS as METHODS
 from ._methods import as_method as as_method
 from ._natural import NaturalGradient as NaturalGradient
 from ._noisy_inputs import NoisyInputs as NoisyInputs
+from ._outcome import Outcome as Outcome
 from ._sampling import ModelAndChain as ModelAndChain
 from ._sampling import Sampling as Sampling
 from ._settling import Settling as Settling
