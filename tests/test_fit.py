@@ -246,12 +246,12 @@ def test_time_limit(data):
 
 
 def test_a_second_fit_of_the_same_shape_compiles_nothing(data):
-    from dgpax.inference import _loop
+    from dgpax.inference import _base
 
     dgpax.fit(dgpax.gp_regression(data), data, engine=FAST)
-    before = _loop._compiled_steps._cached._cache_size()
+    before = _base._compiled_steps._cached._cache_size()
     dgpax.fit(dgpax.gp_regression(data), data, engine=LBFGS(max_steps=60, steps_per_call=1))
-    assert _loop._compiled_steps._cached._cache_size() == before
+    assert _base._compiled_steps._cached._cache_size() == before
 
 
 def test_the_progress_bar_shows_the_objective(data, capsys):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # compared as itself: a fit can then be given to a compiled function
 class FitReport:
     """Numbers to trust or distrust a fit by. `print` it."""
 

@@ -6,16 +6,20 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax import lax
 from jax.lax import stop_gradient
 
 from ..data import Dataset, minibatch
 from ..errors import InputError
-from ..layers import gp_layers
 from ..model import DeepGP
 from ..objectives import AbstractObjective, AbstractTerms
-from ..parameters import combine, log_prior, partition
+from ..parameters import combine, find, log_prior, matches, partition
 from ..posteriors import AbstractPosterior
 from ..typing import Array, Bool, Float, Int, PyTree, RandomKey
+from ._mismatch import check_model, largest_kuu
+from ._outcome import Outcome, gp_outcome
+from ._vector import all_finite
 
 
 class Info(NamedTuple):
@@ -25,11 +29,6 @@ class Info(NamedTuple):
     gradient_norm: Float[Array, ""]
     jitter: Float[Array, ""]
     converged: Bool[Array, ""]
-
-
-def largest_kuu(model: DeepGP) -> int:
-    """The largest number of inducing variables of a layer."""
-    return max((layer.own_inducing().num_inducing for layer in gp_layers(model.layers).values()), default=0)
 
 
 class AbstractMethod(AbstractObjective):
@@ -44,9 +43,23 @@ class AbstractMethod(AbstractObjective):
         """Paths of parameters that are held fixed until the others have been trained once."""
         return ()
 
+    def check(self, model: Any, data: Dataset) -> Dataset:
+        """The data as `target` takes them, in the model's units, or an error that says what doesn't fit."""
+        return check_model(model, data)
+
     @abc.abstractmethod
     def target(self, model: DeepGP, data: Dataset) -> PyTree:
         """What is trained: the model, or the model with a posterior."""
+
+    def stages(self, target: PyTree) -> list[frozenset[str]]:
+        """What is held: first some parameters, if there are any to hold and others to train; then none."""
+        everything = {name for name, parameter in find(target).items() if parameter.trainable}
+        held = frozenset(name for name in everything if any(matches(name, pattern) for pattern in self.warm_up))
+        if not everything:
+            return []
+        if not held or held == everything:
+            return [frozenset()]
+        return [held, frozenset()]
 
     def prepare(self, target: PyTree, data: Dataset) -> PyTree:
         """What the objective reads in every step: the data, or sums over them that hold for all trained values."""
@@ -55,6 +68,10 @@ class AbstractMethod(AbstractObjective):
     def finish(self, target: PyTree, data: Dataset) -> tuple[DeepGP, AbstractPosterior]:
         """The model and the posterior that were inferred."""
         return target.model, target.posterior
+
+    def outcome(self, target: PyTree, model: Any, data: Dataset, scaled: Dataset) -> Outcome:
+        """The fit that a trained target makes, and what is to be reported of it; `scaled` is what `check` gave."""
+        return gp_outcome(self.finish, target, model, data, scaled)
 
     def largest_matrix(self, model: DeepGP, data: Dataset) -> int:
         """The number of rows of the largest matrix that is factorised in a step."""
@@ -146,6 +163,16 @@ class AbstractEngine(eqx.Module):
     def step(self, problem: Problem, state: Any, key: RandomKey, step: Int[Array, ""]) -> tuple[Any, Info]:
         """The next state. All randomness is a function of (key, step), so that a run can be resumed."""
 
+    def begin(self, problem: Problem, key: RandomKey) -> Any:
+        """`init`, as the loop calls it: compiled."""
+        return _compiled_init(self, problem, key)
+
+    def advance(self, problem: Problem, state: Any, key: RandomKey, start: int, end: int) -> tuple[Any, Any, Any]:
+        """The state after some steps, none past `end`; of each of them its Info, and whether it was accepted."""
+        state, told = _compiled_steps(self, problem, state, key, jnp.asarray(start), jnp.asarray(end))
+        infos, accepted = jax.tree.map(lambda leaf: np.asarray(leaf)[: end - start], told)
+        return state, infos, accepted
+
     def retreat(self, state: Any) -> Any:
         """The state to go on from after a step that was rejected: same values, a more careful step."""
         return state._replace(caution=0.5 * state.caution)
@@ -153,3 +180,27 @@ class AbstractEngine(eqx.Module):
     def result(self, state: Any) -> PyTree:
         """The trained values in a state."""
         return state.trainable
+
+    def target(self, problem: Problem, state: Any) -> PyTree:
+        """The target at a state."""
+        return problem.at(self.result(state))
+
+
+@eqx.filter_jit
+def _compiled_init(engine: AbstractEngine, problem: Problem, key: RandomKey):
+    return engine.init(problem, key)
+
+
+def take_steps(engine: AbstractEngine, problem: Problem, state, key: RandomKey, start, end):
+    """`steps_per_call` steps in one program, none past `end`; each is kept only if everything in it is finite."""
+
+    def body(state, step):
+        new, info = engine.step(problem, state, key, step)
+        accepted = jnp.isfinite(info.objective) & all_finite(engine.result(new))
+        kept = keep_where(accepted, new, engine.retreat(state))
+        return keep_where(step < end, kept, state), (info, accepted)
+
+    return lax.scan(body, state, start + jnp.arange(engine.steps_per_call))
+
+
+_compiled_steps = eqx.filter_jit(take_steps)

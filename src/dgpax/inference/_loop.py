@@ -7,18 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from threadpoolctl import threadpool_limits
 
 from ..typing import PyTree, RandomKey
-from ._base import AbstractEngine, Problem, keep_where
+from ._base import AbstractEngine, Problem
 from ._checkpoint import Checkpoints, Position
 from ._stopping import AbstractStopping
-from ._vector import all_finite
 
 MAX_REJECTIONS_IN_A_ROW = 10
 MANY_THREADS_PAY_FROM = 2000
@@ -102,13 +97,13 @@ def train(
 
     Ctrl-C is a reason too: it marks the run and loses nothing.
     """
-    first = _init(engine, problem, key)
+    first = engine.begin(problem, key)
     start = Position(first, first, -np.inf, run.step + engine.max_steps)
     problem, position = checkpoints.enter(vars(run), problem, start)
     reason = position.ended_because
     try:
         while run.step < position.last_step and reason is None:
-            state, infos, accepted = _advance(engine, problem, position.state, key, run.step, position.last_step)
+            state, infos, accepted = engine.advance(problem, position.state, key, run.step, position.last_step)
             run.record(infos, accepted)
             progress = _progress(run, engine, problem, state, limits)
             position = position.moved(state, limits.stopping.score(run.step, progress.target))
@@ -119,37 +114,10 @@ def train(
         run.stopped_because = reason or run.stopped_because
     except KeyboardInterrupt:
         run.interrupted, run.stopped_because = True, "it was interrupted; the best state so far was kept"
-    return problem.at(engine.result(position.best))
+    return engine.target(problem, position.best)
 
 
 def _progress(run: Run, engine, problem, state: Any, limits: Limits) -> Progress:
     latest = run.history[-1] if run.history else float("nan")
     limits.show(run.step, latest)
-    return Progress(run.step, latest, time.perf_counter() - limits.started, lambda: problem.at(engine.result(state)))
-
-
-@eqx.filter_jit
-def _init(engine: AbstractEngine, problem: Problem, key: RandomKey):
-    return engine.init(problem, key)
-
-
-def _advance(engine: AbstractEngine, problem: Problem, state, key: RandomKey, start: int, end: int):
-    """The state after some steps, and what those of them that were before `end` told."""
-    state, told = _compiled_steps(engine, problem, state, key, jnp.asarray(start), jnp.asarray(end))
-    infos, accepted = jax.tree.map(lambda leaf: np.asarray(leaf)[: end - start], told)
-    return state, infos, accepted
-
-
-def take_steps(engine: AbstractEngine, problem: Problem, state, key: RandomKey, start, end):
-    """`steps_per_call` steps in one program, none past `end`; each is kept only if everything in it is finite."""
-
-    def body(state, step):
-        new, info = engine.step(problem, state, key, step)
-        accepted = jnp.isfinite(info.objective) & all_finite(engine.result(new))
-        kept = keep_where(accepted, new, engine.retreat(state))
-        return keep_where(step < end, kept, state), (info, accepted)
-
-    return lax.scan(body, state, start + jnp.arange(engine.steps_per_call))
-
-
-_compiled_steps = eqx.filter_jit(take_steps)
+    return Progress(run.step, latest, time.perf_counter() - limits.started, lambda: engine.target(problem, state))

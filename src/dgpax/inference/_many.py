@@ -16,9 +16,9 @@ from ..data import Dataset
 from ..errors import DgpaxWarning, InputError
 from ..model import DeepGP
 from ..typing import Array, Bool, PyTree
-from ._base import AbstractEngine, AbstractMethod, Problem, keep_where
-from ._fit import Fit, Task, complaint, conclude, stages
-from ._loop import Limits, Progress, Run, suitable_blas_threads, take_steps
+from ._base import AbstractEngine, AbstractMethod, Problem, keep_where, take_steps
+from ._fit import Fit, Task, complaint, conclude
+from ._loop import Limits, Progress, Run, suitable_blas_threads
 from ._methods import as_method
 from ._progress import progress_bar
 from ._stopping import AbstractStopping, NeverStop
@@ -65,7 +65,7 @@ def fit_many(
     method = methods[0]
     engine = method.default_engine() if engine is None else engine
     tasks = [Task.of(*given) for given in zip(methods, models, datasets, seeds, strict=True)]
-    targets, to_do = [task.target for task in tasks], stages(tasks[0].target, method.warm_up)
+    targets, to_do = [task.target for task in tasks], method.stages(tasks[0].target)
     group = _Group(len(tasks), None if stopping is None else [stopping(index) for index in range(len(tasks))])
     started = time.perf_counter()
     threads = suitable_blas_threads(method.largest_matrix(models[0], datasets[0]))

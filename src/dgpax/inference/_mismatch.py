@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -9,16 +10,53 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 
 from ..covariances import IndependentProcesses, Kuu, refuse_uncovered
 from ..data import Dataset
 from ..errors import DgpaxError, InputError
-from ..layers import GPLayer, gp_layers
+from ..layers import GPLayer, gp_layers, last_gp
 from ..model import DeepGP
+from ..objectives import AbstractObjective
 from ..parameters import find
 from ..posteriors import AbstractPosterior, AbstractWhitenedJoint, GaussianBlock, MeanField, process_widths
 from ..typing import PyTree
-from ._base import AbstractMethod, largest_kuu
+
+
+def largest_kuu(model: DeepGP) -> int:
+    """The largest number of inducing variables of a layer."""
+    return max((layer.own_inducing().num_inducing for layer in gp_layers(model.layers).values()), default=0)
+
+
+def check_model(model: DeepGP, data: Dataset) -> Dataset:
+    """The data in the model's units, or an error that says what doesn't fit.
+
+    It has no names, so that data of the same shape share compiled programs.
+    """
+    if not isinstance(model, DeepGP):
+        raise InputError(
+            f"This way of inference works on a DeepGP; got {type(model).__name__}. An architecture of dgpax.stride is "
+            'for inference="stride".'
+        )
+    if not isinstance(data, Dataset):
+        raise InputError(f"fit(model, data) needs a Dataset; got {type(data).__name__}. Make one: dataset(x, y).")
+    if data.num_rows == 0:
+        raise InputError("Found a dataset with 0 sample(s) while a minimum of 1 is required.")
+    wanted = model.likelihood.num_latents(data.num_outputs)
+    last = last_gp(model.layers)
+    if last.num_outputs != wanted:
+        raise InputError(
+            f"The data has {data.num_outputs} output(s), for which the likelihood needs {wanted} latent function(s), "
+            f"but the last layer has {last.num_outputs}. Set GPLayer(num_outputs={wanted})."
+        )
+    if model.scaling is not None and model.scaling.x_mean.shape[0] != data.num_inputs:
+        raise InputError(
+            f"The model was made for {model.scaling.x_mean.shape[0]} input columns; the data has {data.num_inputs}."
+        )
+    model.likelihood.check_targets(np.asarray(data.y))
+    scaled = model.to_model_units(dataclasses.replace(data, input_names=(), output_names=()))
+    refuse_mismatch(model, scaled)
+    return scaled
 
 
 def refuse_mismatch(model: DeepGP, data: Dataset) -> None:
@@ -58,7 +96,7 @@ def _refuse_joint(posterior: AbstractWhitenedJoint, model: DeepGP) -> None:
 
 
 @contextmanager
-def explaining_shapes(method: AbstractMethod, target: PyTree, data: PyTree) -> Iterator[None]:
+def explaining_shapes(method: AbstractObjective, target: PyTree, data: PyTree) -> Iterator[None]:
     """Turns an error about shapes inside the objective into one that lists the shapes of all parameters."""
     try:
         yield
@@ -83,7 +121,7 @@ def _check_processes(index: int, layer: GPLayer, data: Dataset) -> None:
         )
 
 
-def _explain(method: AbstractMethod, target: PyTree, data: PyTree) -> None:
+def _explain(method: AbstractObjective, target: PyTree, data: PyTree) -> None:
     try:
         slope = eqx.filter_grad(lambda target: method.terms(target, data, jr.key(0)).total)
         eqx.filter_eval_shape(slope, target)
