@@ -73,7 +73,7 @@ def alignment(arguments: argparse.Namespace) -> list[Record]:
         for trial in arguments.seeds:
             engine = default_engine(min(arguments.steps, ALIGNMENT_STEPS))
             fitted = align([(t, row) for row in y], posterior, engine=engine, seed=trial)
-            draws = fitted.draws(200, grid=t, seed=7)
+            draws = fitted.warped_draws(200, grid=t, seed=7)
             drawn.setdefault(posterior, draws)
             numbers = {
                 "distance_before": float(pairwise_distance(jnp.asarray(y))),
@@ -112,10 +112,10 @@ def heartbeat(arguments: argparse.Namespace) -> list[Record]:
                 engine=default_engine(min(arguments.steps, HEARTBEAT_STEPS)),
                 seed=trial,
             )
-            draws = fitted.draws(200, grid=t, seed=7)
+            draws = fitted.warped_draws(200, grid=t, seed=7)
             drawn.setdefault(posterior, draws)
             numbers = {"residual": _residual(draws, y[None]) / noise, "noise": noise}
-            scale = float(fitted.units.t_scale)
+            scale = float(fitted.scaling.x_scale[0])
             record = _record("heartbeat", "heartbeat_pcg", posterior, trial, fitted, draws, numbers, scale)
             first = collapsed.setdefault(trial, record)
             ratios = {f"{name}_ratio": record[f"{name}{rest}"] / first[f"{name}{rest}"] for name, rest in COMPARED}
@@ -143,7 +143,7 @@ def _record(
     record: Record = {"kind": kind, "dataset": dataset, "posterior": posterior, "trial": trial} | numbers
     record |= {
         "warp_deviation": float(np.mean(np.std(draws.warps, axis=0))) / time_scale,
-        "function_deviation": float(np.mean(np.std(draws.functions, axis=0))) / float(fitted.units.y_scale),
+        "function_deviation": float(np.mean(np.std(draws.functions, axis=0))) / float(fitted.scaling.y_scale[0]),
         "bound": float(fitted.bound(500)),
         "rejected_steps": fitted.report.rejected_steps,
         "seconds": fitted.report.seconds,

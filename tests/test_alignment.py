@@ -13,6 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 from reference import flow as reference
 
+import dgpax
 from dgpax.alignment import (
     DrawnLocations,
     FixedLocations,
@@ -26,7 +27,7 @@ from dgpax.alignment import (
     warped_elbo,
 )
 from dgpax.alignment._bound import draw_warps, function_marginals
-from dgpax.alignment._sequences import read_sequences
+from dgpax.alignment._sequences import Sequences, scaling_of, table_of
 from dgpax.errors import InputError, NumericalError, UnknownNameError
 from dgpax.inference import Gradient
 from dgpax.kernels import RBF
@@ -151,7 +152,8 @@ def test_the_bound_of_warps_that_stand_still_is_that_of_regression(rng):
 
 def data():
     t = np.linspace(0.0, 3.0, 12)
-    return read_sequences([(t, np.sin(t)), (t[:9], np.cos(t[:9]))])[0]
+    table = table_of([(t, np.sin(t)), (t[:9], np.cos(t[:9]))])
+    return Sequences.of(scaling_of(table).dataset(table))
 
 
 def few_steps(max_steps: int = 4) -> Gradient:
@@ -168,7 +170,7 @@ def two_sequences(dtype=np.float64):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_warps_functions_and_compositions_of_a_draw_belong_together(dtype):
     fitted = align(two_sequences(dtype), warp=WARP, num_inducing=6, num_samples=2, engine=few_steps())
-    drawn = fitted.draws(3, grid=np.linspace(-1.0, 4.0, 150))
+    drawn = fitted.warped_draws(3, grid=np.linspace(-1.0, 4.0, 150))
     assert drawn.warps.dtype == drawn.functions.dtype == drawn.compositions.dtype == dtype
     assert drawn.warps.shape == (3, 2, 150)
     assert np.all(np.diff(drawn.warps) > 0)
@@ -186,7 +188,7 @@ def test_sequences_that_differ_by_a_shift_are_aligned():
     t = np.linspace(-1.0, 1.0, 30)
     sequences = [(t, np.sin(4 * t)), (t, np.sin(4 * (t + 0.15)))]
     fitted = align(sequences, num_inducing=10, num_samples=3, engine=default_engine(600))
-    drawn = fitted.draws(20, grid=t)
+    drawn = fitted.warped_draws(20, grid=t)
     before = float(pairwise_distance(jnp.stack([jnp.asarray(y) for _, y in sequences])))
     assert np.max(pairwise_distance(drawn.functions)) < 0.2 * before
     assert fitted.report.history[-50:].mean() > fitted.report.history[:50].mean()
@@ -207,7 +209,7 @@ def test_one_sequence_is_refused():
 def test_one_sequence_is_taken_by_fit_warped():
     t = np.linspace(0, 1, 10)
     fitted = fit_warped(t, np.sin(9 * t), "mean-field", warp=WARP, num_inducing=5, engine=few_steps())
-    assert fitted.draws(2).compositions.shape == (2, 1, 100)
+    assert fitted.warped_draws(2).compositions.shape == (2, 1, 100)
 
 
 @pytest.mark.parametrize(
@@ -253,3 +255,23 @@ def test_the_default_warp_stands_still_at_zero():
     still = eqx.filter_jit(lambda warp: warp.draw(jnp.zeros(warp.num_inducing), jnp.zeros(warp.num_noise))(t))(warp)
     assert_allclose(still, t, atol=1e-12)
     assert not any(parameter.trainable for parameter in find(warp).values())
+
+
+@pytest.mark.slow
+def test_fitted_sequences_predict_as_any_fit_does():
+    """An output for each sequence; times by themselves, together, and drawn agree."""
+    fitted = align(two_sequences(), warp=WARP, num_inducing=6, num_samples=2, engine=few_steps(), progress=False)
+    t = np.array([[0.5], [1.5], [1.5]])
+    prediction = dgpax.predict(fitted, t, num_samples=300)
+    alone = dgpax.predict(fitted, t[1:2], num_samples=300)
+    assert_allclose(prediction.mean[1], alone.mean[0], rtol=1e-9)
+    latent = dgpax.predict_latent(fitted, t, num_samples=300)
+    for over in ("outputs", "inputs", "both"):
+        joint = dgpax.predict_jointly(fitted, t, over, num_samples=300)
+        assert_allclose(joint.mean, latent.mean, rtol=1e-9)
+        assert_allclose(joint.variance, latent.variance, rtol=1e-6, atol=1e-9)
+    draws = np.asarray(dgpax.prediction.sample_jointly(fitted, t, num_samples=300))
+    assert np.abs(draws[:, 1] - draws[:, 2]).max() < 1e-2 * latent.stddev.max()
+    assert np.abs(draws.mean(axis=0) - latent.mean).max() < 5 * float(latent.stddev.max()) / np.sqrt(300)
+    with pytest.raises(InputError, match="warped_draws"):
+        dgpax.prediction.draw_functions(fitted)

@@ -108,7 +108,7 @@ def test_warped_sequences_come_back(name, tmp_path):
     fitted = WARPED[name]()
     loaded = through_a_file(fitted, tmp_path)
     assert same(fitted, loaded)
-    before, after = (fit.draws(2, grid=TIMES[:3]) for fit in (fitted, loaded))
+    before, after = (fit.warped_draws(2, grid=TIMES[:3]) for fit in (fitted, loaded))
     assert_array_equal(before.compositions, after.compositions)
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 from jax import lax
 
+from ..distributions import AbstractJointGaussian, Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs
 from ..linalg import matmul, safe_cholesky
 from ..typing import Array, Float, RandomKey
-from ._bound import draw_warps
+from ._bound import draw_warps, function_marginals
 from ._model import WarpedModel
 from ._posterior import AbstractWarpedPosterior, FunctionsGivenWarps
 
@@ -60,10 +62,54 @@ def _draw_jointly(
     model: WarpedModel, functions: FunctionsGivenWarps, x: Float[Array, "J A"], key: RandomKey
 ) -> Float[Array, "J A"]:
     """One draw of f_1 … f_J at all points together."""
-    A = model.project(x, functions.locations, functions.root).A[0]
-    spread = matmul(A, functions.spread)
-    covariance = model.covariance(x, x) - matmul(A, A.T) + matmul(spread, spread.T)
+    mean, covariance = _joint(model, functions, x)
     floor = max(SMALLEST_SPREAD, 10.0 * float(jnp.finfo(x.dtype).eps)) * model.variance(x)
     factor = safe_cholesky(covariance + jnp.diag(floor)).factor
-    noise = jr.normal(key, (x.size,), x.dtype)
-    return (matmul(A, functions.mean) + matmul(factor, noise)).reshape(x.shape)
+    return (mean + matmul(factor, jr.normal(key, (x.size,), x.dtype))).reshape(x.shape)
+
+
+def _joint(
+    model: WarpedModel, functions: FunctionsGivenWarps, x: Float[Array, "J A"]
+) -> tuple[Float[Array, " JA"], Float[Array, "JA JA"]]:
+    """Mean and covariance of f_1 … f_J at all points together."""
+    A = model.project(x, functions.locations, functions.root).A[0]
+    spread = matmul(A, functions.spread)
+    return matmul(A, functions.mean), model.covariance(x, x) - matmul(A, A.T) + matmul(spread, spread.T)
+
+
+@eqx.filter_jit
+def latent_given_warps(
+    model: WarpedModel,
+    posterior: AbstractWarpedPosterior,
+    times: Float[Array, " N"],
+    keys: RandomKey,
+    num_sequences: int,
+    over: str | None,
+) -> Gaussian | AbstractJointGaussian:
+    """The compositions at these times given draws of the warps, one per key; outputs are the sequences."""
+
+    def given(key: RandomKey):
+        draw = draw_warps(model, posterior, num_sequences, key)
+        return draw.functions, draw.warps(times)
+
+    def by_itself(key: RandomKey):
+        functions, warped = given(key)
+        q = function_marginals(model, functions, warped)
+        return Gaussian(q.mean.T, q.variance.T)
+
+    def outputs(key: RandomKey):
+        functions, warped = given(key)
+        return GaussianOverOutputs(*jax.vmap(lambda x: _joint(model, functions, x[:, None]))(warped.T))
+
+    def both(key: RandomKey):
+        functions, warped = given(key)
+        mean, covariance = _joint(model, functions, warped)
+        apart = covariance.reshape(*warped.shape, *warped.shape)
+        return GaussianOverBoth(mean.reshape(warped.shape).T, jnp.transpose(apart, (1, 0, 3, 2)))
+
+    def inputs(key: RandomKey):
+        q = both(key)
+        return GaussianOverInputs(q.mean, jnp.einsum("njmj->jnm", q.covariance))
+
+    asked = {None: by_itself, "outputs": outputs, "inputs": inputs, "both": both}
+    return lax.map(asked[over], keys)

@@ -6,8 +6,12 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..conditional import Projection
+from ..data import Scaling
 from ..kernels import AbstractKernel
+from ..layers import GPLayer
+from ..likelihoods import GaussianNoise
 from ..linalg import InverseRoot, matmul, safe_inverse_cholesky
+from ..model import DeepGP
 from ..parameters import AbstractParameter, as_positive
 from ..typing import Array, Float
 from ..warps import AbstractWarp
@@ -52,3 +56,8 @@ class WarpedModel(eqx.Module):
         """What f_j(x_j) has to do with the whitened inducing outputs; all sequences are one process of J·A rows."""
         A = matmul(root.inverse, self.covariance(locations, x)).T
         return Projection(A[None], jnp.maximum(self.variance(x) - jnp.sum(A**2, axis=1), 0.0)[None])
+
+    def without_warps(self, scaling: Scaling) -> DeepGP:
+        """y_j = f_j(t) + noise, for data of this scaling: what of the model is a Gaussian process of time."""
+        layer = GPLayer(self.kernel, num_outputs=self.noise_variance.shape[0])
+        return DeepGP(layer, GaussianNoise(self.noise_variance), scaling)

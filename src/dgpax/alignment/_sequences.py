@@ -1,4 +1,4 @@
-"""Sequences of any lengths, side by side and in the units of the model."""
+"""Sequences of any lengths: as a table with gaps, and side by side for the model."""
 
 from __future__ import annotations
 
@@ -9,17 +9,9 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
+from ..data import Dataset, Scaling
 from ..errors import InputError
 from ..typing import Array, Bool, Float
-
-
-class Units(eqx.Module):
-    """Times are (t − t_middle) / t_scale, between −1 and 1; values (y − y_mean) / y_scale."""
-
-    t_middle: Float[Array, ""]
-    t_scale: Float[Array, ""]
-    y_mean: Float[Array, ""]
-    y_scale: Float[Array, ""]
 
 
 class Sequences(eqx.Module):
@@ -28,6 +20,17 @@ class Sequences(eqx.Module):
     t: Float[Array, "J N"]
     y: Float[Array, "J N"]
     observed: Bool[Array, "J N"]
+
+    @classmethod
+    def of(cls, data: Dataset) -> Sequences:
+        """From a table of times and of outputs with gaps, one output per sequence."""
+        times, values = np.asarray(data.x[:, 0]), np.asarray(data.y)
+        rows = [np.flatnonzero(~np.isnan(column)) for column in values.T]
+        longest = max(map(len, rows))
+        t = np.stack([np.pad(times[own], (0, longest - len(own)), mode="edge") for own in rows])
+        y = np.stack([np.pad(values[own, j], (0, longest - len(own)), mode="edge") for j, own in enumerate(rows)])
+        observed = np.stack([np.arange(longest) < len(own) for own in rows])
+        return cls(jnp.asarray(t), jnp.asarray(y), jnp.asarray(observed))
 
     @property
     def num_sequences(self) -> int:
@@ -45,19 +48,29 @@ class Sequences(eqx.Module):
         return np.stack([np.interp(at, t[seen], y[seen]) for t, y, seen, at in rows])
 
 
-def read_sequences(pairs: Sequence[Any]) -> tuple[Sequences, Units]:
-    """Checked sequences (t, y), sorted by time, in the model's units."""
+def table_of(pairs: Sequence[Any]) -> Dataset:
+    """Checked sequences (t, y), sorted by time, one below the other: an output for each, with gaps elsewhere."""
     checked = [_checked(index, *_pair(index, pair)) for index, pair in enumerate(pairs)]
-    times, values = (np.concatenate([pair[part] for pair in checked]) for part in range(2))
-    middle, scale = 0.5 * (times.min() + times.max()), 0.5 * np.ptp(times)
-    units = Units(*(jnp.asarray(number, times.dtype) for number in (middle, scale, values.mean(), values.std() or 1.0)))
-    longest = max(len(t) for t, _ in checked)
-    t = np.stack([np.pad(t, (0, longest - len(t)), mode="edge") for t, _ in checked])
-    y = np.stack([np.pad(y, (0, longest - len(y)), mode="edge") for _, y in checked])
-    observed = np.stack([np.arange(longest) < len(t) for t, _ in checked])
-    scaled = (t - middle) / scale, (y - values.mean()) / (values.std() or 1.0)
-    model_t, model_y = (jnp.asarray(part.astype(times.dtype)) for part in scaled)
-    return Sequences(model_t, model_y, jnp.asarray(observed)), units
+    y = np.full((sum(len(t) for t, _ in checked), len(checked)), np.nan, checked[0][1].dtype)
+    start = 0
+    for index, (_, values) in enumerate(checked):
+        y[start : start + len(values), index] = values
+        start += len(values)
+    return Dataset(jnp.asarray(np.concatenate([t for t, _ in checked]))[:, None], jnp.asarray(y))
+
+
+def scaling_of(data: Dataset) -> Scaling:
+    """Times between −1 and 1, and values with mean 0 and variance 1 over all sequences."""
+    t, y = np.asarray(data.x), np.asarray(data.y)
+    one_for_each = np.ones(y.shape[1], y.dtype)
+    parts = (
+        0.5 * (t.min(axis=0) + t.max(axis=0)),
+        0.5 * np.ptp(t, axis=0),
+        np.nanmean(y) * one_for_each,
+        (np.nanstd(y) or 1.0) * one_for_each,
+        np.zeros(1, bool),
+    )
+    return Scaling(*map(jnp.asarray, parts))
 
 
 def _pair(index: int, pair: Any) -> tuple[Any, Any]:

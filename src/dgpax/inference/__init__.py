@@ -21,7 +21,6 @@ from ._methods import as_method as as_method
 from ._natural import NaturalGradient as NaturalGradient
 from ._noisy_inputs import NoisyInputs as NoisyInputs
 from ._outcome import Outcome as Outcome
-from ._sampling import ModelAndChain as ModelAndChain
 from ._sampling import Sampling as Sampling
 from ._settling import Settling as Settling
 from ._sghmc import SGHMC as SGHMC

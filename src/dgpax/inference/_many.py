@@ -14,10 +14,11 @@ import numpy as np
 
 from ..data import Dataset
 from ..errors import DgpaxWarning, InputError
+from ..fits import Fit
 from ..model import DeepGP
 from ..typing import Array, Bool, PyTree
 from ._base import AbstractEngine, AbstractMethod, Problem, keep_where, take_steps
-from ._fit import Fit, Task, complaint, conclude
+from ._fit import Task, complaint, conclude
 from ._loop import Limits, Progress, Run, suitable_blas_threads
 from ._methods import as_method
 from ._progress import progress_bar
