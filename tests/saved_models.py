@@ -52,6 +52,7 @@ REPORT = FitReport(
     objective_end=-np.inf,
     stopped_because="\u201cthere\u201d was nothing\n",
     converged=True,
+    unfinished=False,
     interrupted=False,
     resumed_at=(25,),
     rejected_steps=0,

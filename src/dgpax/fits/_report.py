@@ -22,6 +22,8 @@ class FitReport:
     objective_end: float
     stopped_because: str
     converged: bool
+    unfinished: bool
+    """Whether its limits ended it: the rule that says when it is done was not met, or it was interrupted."""
     interrupted: bool
     resumed_at: tuple[int, ...]
     """The steps at which it went on from a checkpoint."""
@@ -35,11 +37,25 @@ class FitReport:
     details: dict[str, Any] = field(default_factory=dict)
     """What the method has to say besides, such as how well its chains mix."""
 
+    @property
+    def advice(self) -> str:
+        """What to make of a fit that its limits ended; empty if it is done."""
+        if not self.unfinished:
+            return ""
+        tenth = max(1, len(self.history) // 10)
+        before, last = self.history[-2 * tenth : -tenth], self.history[-tenth:]
+        gain = np.mean(last) - np.mean(before) if len(before) else 0.0
+        return (
+            f"It isn't finished: {self.stopped_because}. Over the last tenth of its steps the objective changed by "
+            f"{gain:+.3g}. Give it more steps or more time, or go on from where it ended."
+        )
+
     def __str__(self) -> str:
         rows = {name: value for name, value in vars(self).items() if name not in ("history", "notes", "details")}
         rows |= self.details
         lines = [f"{name.replace('_', ' '):<20} {_show(value)}" for name, value in rows.items()]
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+        notes = [self.advice, *self.notes] if self.advice else self.notes
+        return "\n".join([*lines, *(f"note: {note}" for note in notes)])
 
 
 def _show(value) -> str:

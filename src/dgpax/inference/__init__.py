@@ -1,4 +1,4 @@
-"""Inference: methods say what is maximised, engines take the steps; `fit`, `fit_many` and `maximise` are one loop."""
+"""Inference: methods say what is maximised, engines take the steps; `fit` and `fit_many` are one loop."""
 
 from ..fits import Fit as Fit
 from ..fits import FitReport as FitReport
@@ -15,7 +15,6 @@ from ._lbfgs import LBFGS as LBFGS
 from ._loop import Progress as Progress
 from ._loop import Run as Run
 from ._many import fit_many as fit_many
-from ._maximise import maximise as maximise
 from ._methods import METHODS as METHODS
 from ._methods import as_method as as_method
 from ._natural import NaturalGradient as NaturalGradient

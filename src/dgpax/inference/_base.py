@@ -1,7 +1,7 @@
 """The contracts of inference: a method says what is trained and maximised, and an engine takes the steps."""
 
 import abc
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -152,6 +152,9 @@ class AbstractEngine(eqx.Module):
     neither a `retreat` nor a `result` of the engine's own.
     """
 
+    has_rule: ClassVar[bool] = False
+    """Whether it says when it has converged; otherwise `max_steps` is its plan, not a limit."""
+
     max_steps: eqx.AbstractVar[int]
     steps_per_call: eqx.AbstractVar[int]
 
@@ -194,11 +197,15 @@ def _compiled_init(engine: AbstractEngine, problem: Problem, key: RandomKey):
 def take_steps(engine: AbstractEngine, problem: Problem, state, key: RandomKey, start, end):
     """`steps_per_call` steps in one program, none past `end`; each is kept only if everything in it is finite."""
 
-    def body(state, step):
+    def take(state, step):
         new, info = engine.step(problem, state, key, step)
         accepted = jnp.isfinite(info.objective) & all_finite(engine.result(new))
-        kept = keep_where(accepted, new, engine.retreat(state))
-        return keep_where(step < end, kept, state), (info, accepted)
+        return keep_where(accepted, new, engine.retreat(state)), (info, accepted)
+
+    nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(take, state, start)[1])
+
+    def body(state, step):
+        return lax.cond(step < end, take, lambda state, _: (state, nothing), state, step)
 
     return lax.scan(body, state, start + jnp.arange(engine.steps_per_call))
 

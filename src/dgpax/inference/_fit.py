@@ -144,6 +144,7 @@ def _report(run: Run, method, engine, target, outcome: Outcome, data: Dataset, s
         objective_end=run.history[-1],
         stopped_because=run.stopped_because,
         converged=run.converged,
+        unfinished=run.unfinished,
         interrupted=run.interrupted,
         resumed_at=run.resumed_at,
         rejected_steps=run.rejected,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -69,6 +69,8 @@ class LBFGS(AbstractEngine):
     Ingram & Broderick 2024]: small models with all rows in every step can end higher than by noisy steps. It fits its
     draws, so take enough of them, `Variational(num_samples=100)`, or go on from a fit with another seed.
     """
+
+    has_rule: ClassVar[bool] = True
 
     max_steps: int = eqx.field(static=True, default=1000)
     restarts: int = eqx.field(static=True, default=1)

@@ -51,8 +51,9 @@ class Run:
     rejected_in_a_row: int = 0
     jitter: float = 0.0
     history: list[float] = field(default_factory=list)
-    stopped_because: str = "all steps were taken"
+    stopped_because: str = ""
     converged: bool = False
+    unfinished: bool = False
     interrupted: bool = False
     resumed_at: tuple[int, ...] = ()
 
@@ -70,8 +71,13 @@ class Run:
         self.jitter = max(self.jitter, float(np.max(np.asarray(infos.jitter), where=accepted, initial=0.0)))
         self.history.extend(np.asarray(infos.objective)[accepted].tolist())
 
+    def begin_stage(self) -> None:
+        """What the last stage ended with says nothing about the next one."""
+        self.stopped_because, self.converged, self.unfinished = "", False, False
+
     def reason_to_stop(self, infos, progress: Progress, limits: Limits) -> str | None:
         if self.gave_up:
+            self.unfinished = True
             return f"{self.rejected_in_a_row} steps in a row were not finite"
         if bool(infos.converged[-1]):
             self.converged = True
@@ -81,8 +87,15 @@ class Run:
         if limits.stopping.done():
             return "the monitored score stopped improving"
         if limits.max_seconds is not None and progress.seconds > limits.max_seconds:
+            self.unfinished = True
             return f"the time of {limits.max_seconds:g} s was up"
         return None
+
+    def end_stage(self, reason: str | None, engine: AbstractEngine) -> None:
+        """With a reason, or because all steps were taken."""
+        self.unfinished = self.unfinished or (reason is None and engine.has_rule)
+        limit = " before the objective was flat" if engine.has_rule else ""
+        self.stopped_because = reason or f"all {engine.max_steps:,} steps were taken{limit}"
 
 
 def suitable_blas_threads(largest_matrix: int) -> threadpool_limits:
@@ -97,13 +110,15 @@ def train(
 
     Ctrl-C is a reason too: it marks the run and loses nothing.
     """
+    run.begin_stage()
     first = engine.begin(problem, key)
     start = Position(first, first, -np.inf, run.step + engine.max_steps)
     problem, position = checkpoints.enter(vars(run), problem, start)
     reason = position.ended_because
     try:
         while run.step < position.last_step and reason is None:
-            state, infos, accepted = engine.advance(problem, position.state, key, run.step, position.last_step)
+            end = end_of_call(run.step, position.last_step, limits.stopping.next_look())
+            state, infos, accepted = engine.advance(problem, position.state, key, run.step, end)
             run.record(infos, accepted)
             progress = _progress(run, engine, problem, state, limits)
             position = position.moved(state, limits.stopping.score(run.step, progress.target))
@@ -111,10 +126,16 @@ def train(
             if run.converged or run.gave_up or limits.stopping.done():
                 position = position._replace(ended_because=reason)
             checkpoints.keep(vars(run), problem, position, now=reason is not None or run.step == position.last_step)
-        run.stopped_because = reason or run.stopped_because
+        run.end_stage(reason, engine)
     except KeyboardInterrupt:
-        run.interrupted, run.stopped_because = True, "it was interrupted; the best state so far was kept"
+        run.interrupted = run.unfinished = True
+        run.stopped_because = "it was interrupted; the best state so far was kept"
     return engine.target(problem, position.best)
+
+
+def end_of_call(step: int, last_step: int, *looks: int | None) -> int:
+    """The last step, or the next one before it after which something wants to look."""
+    return min([last_step, *(look for look in looks if look is not None and look > step)])
 
 
 def _progress(run: Run, engine, problem, state: Any, limits: Limits) -> Progress:

@@ -19,7 +19,7 @@ from ..model import DeepGP
 from ..typing import Array, Bool, PyTree
 from ._base import AbstractEngine, AbstractMethod, Problem, keep_where, take_steps
 from ._fit import Task, complaint, conclude
-from ._loop import Limits, Progress, Run, suitable_blas_threads
+from ._loop import Limits, Progress, Run, end_of_call, suitable_blas_threads
 from ._methods import as_method
 from ._progress import progress_bar
 from ._stopping import AbstractStopping, NeverStop
@@ -98,13 +98,15 @@ class _Group:
         keys = jnp.stack([jr.key(seed) for seed in seeds])
         state = best = _init(engine, problem, keys)
         active = np.ones(len(problems), bool)
+        for run in self.runs:
+            run.begin_stage()
         start = max(run.step for run in self.runs)
         step, last_step = start, start + engine.max_steps
         while step < last_step and active.any():
-            state, told = _steps(
-                engine, problem, state, keys, jnp.asarray(active), jnp.asarray(step), jnp.asarray(last_step)
-            )
-            infos, accepted = jax.tree.map(lambda leaf, left=last_step - step: np.asarray(leaf)[:, :left], told)
+            looks = [self.stopping[index].next_look() for index in np.flatnonzero(active).tolist()]
+            end = end_of_call(step, last_step, *looks)
+            state, told = _steps(engine, problem, state, keys, jnp.asarray(active), jnp.asarray(step), jnp.asarray(end))
+            infos, accepted = jax.tree.map(lambda leaf, left=end - step: np.asarray(leaf)[:, :left], told)
             step += accepted.shape[1]
             improved = np.zeros(len(problems), bool)
             for index in np.flatnonzero(active).tolist():
@@ -112,9 +114,11 @@ class _Group:
                 self.runs[index].record(one, accepted[index])
                 target = _lazily(engine, problems[index], state, index)
                 improved[index] = self._improved(index, step, target)
-                active[index] = not self._ended(index, one, step, target, limits)
+                active[index] = not self._ended(index, one, target, engine, limits)
             best = _keep(jnp.asarray(improved), state, best)
             limits.show(step, float(np.mean([run.history[-1] if run.history else np.nan for run in self.runs])))
+        for index in np.flatnonzero(active).tolist():
+            self.runs[index].end_stage(None, engine)
         return [_lazily(engine, problem, best, index)() for index, problem in enumerate(problems)]
 
     def _improved(self, index: int, step: int, target: Callable[[], PyTree]) -> bool:
@@ -125,14 +129,14 @@ class _Group:
         self.best_scores[index] = max(score, self.best_scores[index])
         return bool(better)
 
-    def _ended(self, index: int, infos, step: int, target: Callable[[], PyTree], limits: Limits) -> bool:
+    def _ended(self, index: int, infos, target: Callable[[], PyTree], engine: AbstractEngine, limits: Limits) -> bool:
         run = self.runs[index]
         latest = run.history[-1] if run.history else float("nan")
         seconds = time.perf_counter() - limits.started
         own = Limits(limits.started, limits.max_seconds, self.stopping[index], (), limits.show)
-        reason = run.reason_to_stop(infos, Progress(step, latest, seconds, target), own)
+        reason = run.reason_to_stop(infos, Progress(run.step, latest, seconds, target), own)
         if reason is not None:
-            run.stopped_because = reason
+            run.end_stage(reason, engine)
         return reason is not None
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 
 from ..errors import InputError
 from ..layers import GPLayer, gp_layers
@@ -47,12 +48,27 @@ class Sampling(AbstractMethod):
     def finish(self, target, data):
         return target.model, Particles(_values(target.chain.kept))
 
+    def outcome(self, target, model, data, scaled):
+        number = _num_different(target.chain.kept)
+        fitted = super().outcome(target, model, data, scaled)
+        if number == self.num_draws:
+            return fitted
+        note = (
+            f"The chain was ended after {number} of {self.num_draws} draws, which are repeated: predictions are rough."
+        )
+        return fitted._replace(notes=(*fitted.notes, note))
+
     def default_engine(self):
         return SGHMC(num_draws=self.num_draws)
 
 
 def _start(layer: GPLayer, dtype) -> Real:
     return Real(jnp.zeros((layer.num_blocks, layer.own_inducing().num_inducing), dtype))
+
+
+def _num_different(kept: tuple[AbstractParameter | None, ...]) -> int:
+    first = np.asarray(next(part.value for part in kept if part is not None))
+    return len(np.unique(first.reshape(len(first), -1), axis=0))
 
 
 def _values(parts: tuple[AbstractParameter | None, ...]):

@@ -13,7 +13,7 @@ from jax import lax
 
 from ..errors import InputError, InputTypeError
 from ..parameters import AbstractParameter
-from ..typing import Array, Float, PyTree
+from ..typing import Array, Bool, Float, Int, PyTree
 from ._base import AbstractEngine, Info
 from ._vector import norm
 
@@ -27,12 +27,14 @@ class MarkovChain(eqx.Module):
 
 class SGHMCState(NamedTuple):
     """`squared_slope` is a running mean of the squared gradient, from which the masses come; `window` holds the latest
-    states of the chain; `caution` multiplies the step size, and is halved after a rejected step."""
+    states of the chain; `num_kept` counts its draws; `caution` multiplies the step size, and is halved after a rejected
+    step."""
 
     trainable: PyTree
     momentum: PyTree
     squared_slope: PyTree
     window: PyTree
+    num_kept: Int[Array, ""]
     optimiser: Any
     caution: Float[Array, ""]
 
@@ -80,7 +82,8 @@ class SGHMC(AbstractEngine):
             )
         zero = jax.tree.map(jnp.zeros_like, chain.current)
         window = jax.tree.map(lambda v: jnp.zeros((self.window_size, *v.shape), v.dtype), chain.current)
-        return SGHMCState(trainable, zero, zero, window, self.optimiser.init(others), jnp.ones(()))
+        none = jnp.zeros((), int)
+        return SGHMCState(trainable, zero, zero, window, none, self.optimiser.init(others), jnp.ones(()))
 
     def step(self, problem, state, key, step):
         key_rows, key_noise = jr.split(key)
@@ -106,12 +109,14 @@ class SGHMC(AbstractEngine):
             return optax.apply_updates(values, updates), optimiser
 
         others, optimiser = lax.cond(warming, train, lambda *same: same, others, state.optimiser)
-        moved = MarkovChain(v, self._keep(chain.kept, v, step))
+        due = ~warming & ((step - self.num_warmup) % self.spacing == self.spacing - 1)
+        moved = MarkovChain(v, _keep(chain.kept, v, state.num_kept, due))
         state = SGHMCState(
             _joined(state.trainable, moved, others),
             momentum,
             state.squared_slope,
             window,
+            state.num_kept + due,
             optimiser,
             jnp.minimum(1.0, 1.001 * state.caution),
         )
@@ -120,6 +125,13 @@ class SGHMC(AbstractEngine):
     def retreat(self, state):
         still = jax.tree.map(jnp.zeros_like, state.momentum)
         return state._replace(momentum=still, caution=0.5 * state.caution)
+
+    def result(self, state):
+        """A chain that ended early repeats the draws that it has, or where it is if it has none."""
+        chain, others = _split(state.trainable)
+        number = jnp.arange(self.num_draws) % jnp.maximum(state.num_kept, 1)
+        kept = jax.tree.map(lambda draws, v: jnp.where(state.num_kept > 0, draws[number], v), chain.kept, chain.current)
+        return _joined(state.trainable, MarkovChain(chain.current, kept), others)
 
     def _adapted(self, state: SGHMCState, slope: PyTree, warming) -> SGHMCState:
         weight = jnp.where(warming, self.averaging, 0.0)
@@ -153,15 +165,15 @@ class SGHMC(AbstractEngine):
         p = keep * p + noise
         return v + 0.5 * delta * p / mass, p
 
-    def _keep(self, kept: PyTree, v: PyTree, step) -> PyTree:
-        number = (step - self.num_warmup) // self.spacing
-        due = (step >= self.num_warmup) & ((step - self.num_warmup) % self.spacing == self.spacing - 1)
 
-        def store(draws, new):
-            place = jnp.clip(number, 0, draws.shape[0] - 1)
-            return draws.at[place].set(jnp.where(due, new, draws[place]))
+def _keep(kept: PyTree, v: PyTree, number: Int[Array, ""], due: Bool[Array, ""]) -> PyTree:
+    """With this state as the next draw, if one is due."""
 
-        return jax.tree.map(store, kept, v)
+    def store(draws, new):
+        place = jnp.minimum(number, draws.shape[0] - 1)
+        return draws.at[place].set(jnp.where(due, new, draws[place]))
+
+    return jax.tree.map(store, kept, v)
 
 
 def _is_chain(node) -> bool:

@@ -24,6 +24,10 @@ class AbstractStopping(abc.ABC):
     def done(self) -> bool:
         """Whether to stop."""
 
+    def next_look(self) -> int | None:
+        """The step after which it wants to look; None if any will do."""
+        return None
+
 
 class NeverStop(AbstractStopping):
     """Takes all steps and keeps the last state."""
@@ -51,10 +55,13 @@ class StopWhenStale(AbstractStopping):
 
     def score(self, step, target):
         if step < self._next:
-            return -np.inf
+            return -np.inf if self.scores else None
         self._next = step + self.every
         self.scores.append(float(self.monitor(target())))
         return self.scores[-1]
+
+    def next_look(self):
+        return self._next
 
     def done(self):
         if not self.scores:
@@ -96,6 +103,9 @@ class StopWhenFalling(AbstractStopping):
             self._next = step + self.every
             self.scores.append(float(self.monitor(target())))
         return None
+
+    def next_look(self):
+        return self._next
 
     def done(self):
         if self._step <= self.earliest or len(self.scores) <= self.num_strips * self.looks_per_strip:

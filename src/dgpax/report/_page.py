@@ -25,7 +25,7 @@ from ._relevance import relevance_section
 from ._style import CSS
 from ._text import shown
 from ._training import training_section
-from ._verdict import cards
+from ._verdict import Finding, about_end, cards
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 LIBRARIES = ("dgpax", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
@@ -75,7 +75,7 @@ def page(
     if known is None:
         raise InputError("A report needs rows: train, test or both.")
     parts = [
-        *([] if test is None else _judged(judge(fitted, test, level, seed), test, classes)),
+        *([] if test is None else _judged(judge(fitted, test, level, seed), about_end(fitted.report), test, classes)),
         function_chart(fitted, known, level, seed),
         relevance_section(fitted, known, encoding, seed),
         layers_section(fitted, known, seed),
@@ -87,11 +87,13 @@ def page(
     return _document(title, [part for part in parts if part is not None], known)
 
 
-def _judged(judged: Regression | Classification, test: Dataset, classes: Sequence[str]) -> list[Tag]:
+def _judged(
+    judged: Regression | Classification, warnings: list[Finding], test: Dataset, classes: Sequence[str]
+) -> list[Tag]:
     names = test.output_names or tuple(f"y{i}" for i in range(test.num_outputs))
     if isinstance(judged, Classification):
-        return [cards(_classification.findings(judged)), *_classification.sections(judged, classes)]
-    return [cards(_regression.findings(judged)), *_regression.sections(judged, names)]
+        return [cards([*_classification.findings(judged), *warnings]), *_classification.sections(judged, classes)]
+    return [cards([*_regression.findings(judged), *warnings]), *_regression.sections(judged, names)]
 
 
 def _parameters(fitted: AbstractFit) -> Tag:

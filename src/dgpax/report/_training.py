@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..inference import FitReport
+from ..fits import FitReport
 from ._html import Tag, section, table, tag
 from ._svg import Axes, band, chart, line
 from ._text import number, shown

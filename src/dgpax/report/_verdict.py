@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from scipy.stats import binom
 
+from ..fits import FitReport
 from ._html import Tag, tag
 from ._text import percent
 
@@ -40,6 +41,11 @@ def about_coverage(covered: float, num_targets: int, level: float) -> Finding:
     if covered > high:
         return Finding(figure, f"Cautious: more held-out values than stated lie in {expected}.", "so-so")
     return Finding(figure, f"Honest: as many held-out values as stated lie in {expected}.", "good")
+
+
+def about_end(report: FitReport) -> list[Finding]:
+    """A warning about a fit that its limits ended."""
+    return [Finding("Not finished", report.advice, "so-so")] if report.unfinished else []
 
 
 def about_error(smse: float, rmse: str) -> Finding:
