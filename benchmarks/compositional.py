@@ -87,7 +87,7 @@ POSTERIORS = {
     "mean-field": lambda model: _method(_narrow(Coupled.at_prior(model.layers, "mean-field"))),
     "fully-coupled": lambda model: _method(_narrow(Coupled.at_prior(model.layers, "fully-coupled"))),
     "fully-coupled, drawn": lambda model: _method(
-        _narrow(Coupled.at_prior(model.layers, "fully-coupled")), MANY_SAMPLES, "sampled"
+        _narrow(Coupled.at_prior(model.layers, "fully-coupled")), MANY_SAMPLES, "sampled-elbo"
     ),
     "chain": lambda model: _method(_narrow(Chain.at_prior(model.layers))),
 }
@@ -182,8 +182,8 @@ def three_layers(arguments: argparse.Namespace) -> list[Record]:
     return records
 
 
-def _method(posterior: AbstractPosterior, num_samples: int = FEW_SAMPLES, estimator: str = "marginal") -> Variational:
-    return Variational(posterior, num_samples=num_samples, chunk_rows=50, estimator=estimator)
+def _method(posterior: AbstractPosterior, num_samples: int = FEW_SAMPLES, objective: Any = "elbo") -> Variational:
+    return Variational(posterior, num_samples=num_samples, chunk_rows=50, objective=objective)
 
 
 def _narrow(posterior: Any, scale: float = 0.01) -> AbstractPosterior:
@@ -218,14 +218,14 @@ def _train(
         fits = done.get(COUPLED) or _by_adam(models, POSTERIORS[COUPLED](models[0]), data, steps)
         for seed, nugget in enumerate(NUGGETS[: arguments.rounds]):
             fits = [_as_locations(*pair, nugget) for pair in zip(fits, models, strict=True)]
-            fits = _polish(fits, MANY_FIXED_SAMPLES, "marginal", data, steps // 10, seed)
+            fits = _polish(fits, MANY_FIXED_SAMPLES, "elbo", data, steps // 10, seed)
             models = [fitted.model for fitted in fits]
     else:
         method = POSTERIORS[name](models[0])
-        num_samples = MANY_FIXED_SAMPLES if method.estimator == "sampled" else FIXED_SAMPLES
+        num_samples = MANY_FIXED_SAMPLES if method.objective == "sampled-elbo" else FIXED_SAMPLES
         fits = done[name] = _by_adam(models, method, data, steps)
         for seed in range(arguments.rounds):
-            fits = _polish(fits, num_samples, method.estimator, data, steps // 10, seed)
+            fits = _polish(fits, num_samples, method.objective, data, steps // 10, seed)
     return fits, time.perf_counter() - started
 
 
@@ -241,12 +241,12 @@ def _by_adam(models: list[DeepGP], method: Variational, data: Dataset, steps: in
     )
 
 
-def _polish(fits: list[Fit], num_samples: int, estimator: str, data: Dataset, steps: int, seed: int) -> list[Fit]:
+def _polish(fits: list[Fit], num_samples: int, objective: Any, data: Dataset, steps: int, seed: int) -> list[Fit]:
     """A round of L-BFGS, whose draws stay the same from its first step to its last."""
     return fit_many(
         [fitted.model for fitted in fits],
         [data] * len(fits),
-        [_method(fitted.posterior, num_samples, estimator) for fitted in fits],
+        [_method(fitted.posterior, num_samples, objective) for fitted in fits],
         engine=LBFGS(max_steps=steps, memory=100, tolerance=1e-9, steps_per_call=min(100, steps)),
         seeds=[100 * (1 + seed) + trial for trial in range(len(fits))],
         progress=False,

@@ -77,8 +77,8 @@ def estimators(quick: bool, splits: int, steps: int) -> list[Record]:
     data = dgpax.dataset(named.x, named.y)
     model = dgpax.star(data, 3, 10 if quick else 128)
     scaled, records, fits = model.to_model_units(data), [], {}
-    for estimator in ("marginal", "sampled"):
-        method, found = Variational("fully-coupled", 5, estimator=estimator), {}
+    for estimator, objective in (("marginal", "elbo"), ("sampled", "sampled-elbo")):
+        method, found = Variational("fully-coupled", 5, objective=objective), {}
 
         def look(progress, found=found):
             if progress.step % (steps // looks) == 0:

@@ -22,7 +22,7 @@ def main() -> None:
         engine = NaturalGradient(max_steps=NUM_STEPS)
         fitted = dgpax.fit(model, train, Variational(family), engine=engine, progress=False)
         dgpax.plot.covariance_blocks(fitted, ax=ax).set_title(family)
-        print(family, fitted.report, dgpax.metrics.layer_correlations(fitted), sep="\n")
+        print(family, fitted.report, dgpax.prediction.layer_correlations(fitted), sep="\n")
     figure.savefig(IMAGE, dpi=150)
 
 

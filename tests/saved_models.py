@@ -14,6 +14,7 @@ from contracts.test_covariances import PAIRS
 from contracts.test_kernels import KERNELS, wave, with_squares
 from contracts.test_kernels import build as build_kernel
 from contracts.test_likelihoods import LIKELIHOODS
+from parts import fit_of
 
 import dgpax
 from dgpax import DeepGP, Fit, GPLayer
@@ -67,7 +68,7 @@ REPORT = FitReport(
 def with_posterior(model: DeepGP, latents=(), num_inputs: int = 2) -> Fit:
     """A fit that nobody trained: a mean-field posterior away from the prior."""
     posterior = MeanField.at_prior(model.layers, inner_scale=0.3, latents=latents)
-    return Fit(model, moved(posterior), REPORT, num_inputs, ())
+    return fit_of(model, moved(posterior), REPORT, num_inputs)
 
 
 def moved(posterior: AbstractPosterior) -> AbstractPosterior:
@@ -129,25 +130,25 @@ def _conjugate(inference: str) -> Fit:
     data = few_rows()
     model = dgpax.gp_regression(data) if inference == "exact" else dgpax.sparse_gp_regression(data, 4)
     solve = ExactPosterior.condition if inference == "exact" else optimal_posterior
-    return Fit(model, eqx.filter_jit(solve)(model, model.to_model_units(data)), REPORT, 2, ("a", "b"))
+    return fit_of(model, eqx.filter_jit(solve)(model, model.to_model_units(data)), REPORT, 2, input_names=("a", "b"))
 
 
 def _coupled(family: Any = Coupled) -> Fit:
     model = deep().model
     posterior = family.at_prior(model.layers, inner_scale=0.3)
-    return Fit(model, moved(posterior), REPORT, 2, ())
+    return fit_of(model, moved(posterior), REPORT, 2)
 
 
 def _locations(drawn: bool) -> Fit:
     first, _, last = deep().model.layers
     model = DeepGP([first, dataclasses.replace(last, inducing=first.inducing)], GaussianNoise(0.1))
     posterior = PointsAsLocations.at_prior(model.layers)
-    return Fit(model, posterior.layerwise(jr.key(0), (5,)) if drawn else moved(posterior), REPORT, 2, ())
+    return fit_of(model, posterior.layerwise(jr.key(0), (5,)) if drawn else moved(posterior), REPORT, 2)
 
 
 def _particles() -> Fit:
     blocks = (jr.normal(jr.key(0), (5, 2, 4)), None, jr.normal(jr.key(1), (5, 1, 4)))
-    return Fit(deep().model, Particles(blocks), REPORT, 2, ())
+    return fit_of(deep().model, Particles(blocks), REPORT, 2)
 
 
 FITS = {

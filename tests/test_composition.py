@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from parts import fit_of
 
 from dgpax import DeepGP, Fit, GPLayer, dataset, deep_gp, fit, load, plot
 from dgpax.errors import InputError
@@ -50,7 +51,7 @@ def fitted() -> Fit:
         "float": 0.0,
     }
     report = FitReport(**{f.name: empty.get(str(f.type), np.zeros(1)) for f in dataclasses.fields(FitReport)})
-    return Fit(DeepGP(layers, GaussianNoise(0.1)), MeanField.at_prior(layers), report, 1, ())
+    return fit_of(DeepGP(layers, GaussianNoise(0.1)), MeanField.at_prior(layers), report, 1)
 
 
 def _moved(start, size: float = 0.2):
@@ -109,7 +110,7 @@ def test_a_draw_is_one_function_wherever_it_is_looked_at(fitted):
 def test_a_collapse_is_said_in_words(fitted):
     layers = fitted.model.layers
     dense = eqx.tree_at(lambda m: m.layers[0].inducing, fitted.model, Points(np.linspace(-1.2, 1.2, 14)[:, None]))
-    tight = Fit(dense, MeanField.at_prior(dense.layers, 1e-5), fitted.report, 1, ())
+    tight = fit_of(dense, MeanField.at_prior(dense.layers, 1e-5), fitted.report, 1)
     report = compositional_report(tight, X)
     assert report.collapsed == (0,) and not report.layers[1].collapsed
     assert "layer 0 has collapsed to one function" in str(
@@ -132,7 +133,7 @@ def _wide_fit(fitted: Fit, signs, order) -> Fit:
     mean = jnp.asarray(signs)[:, None] * jr.normal(jr.key(3), (2, 8))[jnp.asarray(order)]
     block = GaussianBlock(mean, start.blocks[0].root)
     posterior = MeanField((block, *start.blocks[1:]))
-    return Fit(DeepGP(layers, GaussianNoise(0.1)), posterior, fitted.report, 2, ())
+    return fit_of(DeepGP(layers, GaussianNoise(0.1)), posterior, fitted.report, 2)
 
 
 @pytest.mark.slow
@@ -163,7 +164,7 @@ def test_noise_in_the_inputs_of_one_point(fitted):
 def test_noise_in_the_inputs_is_the_derivative_of_the_exact_moments(fitted):
     layer = GPLayer(RBF(0.8, 1.3), 1, Identity(), Points(Z))
     block = GaussianBlock(jr.normal(jr.key(0), (1, len(Z))), 0.3 * jnp.eye(len(Z))[None])
-    one = Fit(DeepGP(layer, GaussianNoise(0.1)), MeanField((block,)), fitted.report, 1, ())
+    one = fit_of(DeepGP(layer, GaussianNoise(0.1)), MeanField((block,)), fitted.report, 1)
     found, s = noisy_input_variance(one, X), 1e-5
     exact = predict_uncertain(one, X, s).variance - 0.1
     np.testing.assert_allclose((exact - found.variance) / s, found.slope[..., 0] + found.curvature[..., 0], atol=1e-3)

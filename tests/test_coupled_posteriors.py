@@ -75,7 +75,7 @@ def test_unknown_words_widths_and_other_layers_are_refused(model, data):
     with pytest.raises(UnknownNameError, match="stripes-and-arrow"):
         dgpax.fit(model, data, Variational("stripes"), progress=False)
     with pytest.raises(UnknownNameError, match="sampled"):
-        Variational(estimator="drawn")
+        Variational(objective="drawn")
     with pytest.raises(InputError, match="width >= 1; got 0"):
         dgpax.star(data, 3, 6, width=0)
     other = Coupled.at_prior(dgpax.star(data, 2, 5, width=2).layers)

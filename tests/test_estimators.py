@@ -18,10 +18,10 @@ import dgpax
 from dgpax import DeepGPClassifier, DeepGPRegressor, DeepGPTransformer
 from dgpax.distributions import AbstractDistribution
 from dgpax.errors import InputError, InputTypeError, ModelFileError, UnknownNameError
-from dgpax.estimators._inducing import suitable_counts, with_inducing
-from dgpax.estimators._rows import Rows, suitable_size
 from dgpax.io import REGISTRY
 from dgpax.io._estimators import SavedEstimator, as_saved
+from dgpax.recipes._inducing import suitable_counts, with_inducing
+from dgpax.recipes._rows import Rows, suitable_size
 from dgpax.storage import write
 
 N = 50

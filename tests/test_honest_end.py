@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -60,8 +62,8 @@ def test_an_engine_without_a_rule_does_what_it_was_told(model, data):
 def test_a_fit_that_ends_before_the_first_look_keeps_its_steps(model, data):
     stopping = StopWhenStale(lambda target: 0.0, every=50)
     engine = NaturalGradient(max_steps=10)
-    looked = dgpax.fit(model, data, "variational", engine=engine, stopping=stopping, progress=False)
-    plain = dgpax.fit(model, data, "variational", engine=engine, progress=False)
+    looked: Any = dgpax.fit(model, data, "variational", engine=engine, stopping=stopping, progress=False)
+    plain: Any = dgpax.fit(model, data, "variational", engine=engine, progress=False)
     noise = [float(fitted.model.likelihood.noise_variance.value) for fitted in (looked, plain)]
     assert noise[0] == noise[1] != float(model.likelihood.noise_variance.value)
 
@@ -86,7 +88,7 @@ def test_a_chain_that_ends_early_has_draws_of_its_own(model, data, end, number):
     """Before or after its first draw; it used to leave zeros, that is the prior's mean, where draws were missing."""
     engine = SGHMC(num_warmup=40, spacing=10, num_draws=5, steps_per_call=20)
     with pytest.warns(dgpax.errors.DgpaxWarning, match=f"ended after {max(number, 1)} of 5 draws"):
-        fitted = dgpax.fit(
+        fitted: Any = dgpax.fit(
             model,
             data,
             Sampling(num_draws=5),

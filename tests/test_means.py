@@ -9,7 +9,7 @@ import pytest
 
 from dgpax.errors import InputError
 from dgpax.means import Constant, Identity, Linear, Zero, linear_map
-from dgpax.parameters import cast, find, partition
+from dgpax.parameters import find, partition
 
 
 @pytest.fixture
@@ -25,14 +25,6 @@ def test_zero_constant_identity_and_linear(x, rng):
     np.testing.assert_array_equal(Identity()(x), x)
     np.testing.assert_allclose(Linear(W, b)(x), np.asarray(x) @ W + b, rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(Linear(W)(x[0]), np.asarray(x[0]) @ W, rtol=1e-12, atol=1e-13)
-
-
-@pytest.mark.parametrize("mean", [Zero(), Constant(0.5), Identity(), Linear(np.ones((3, 2)), 0.5)])
-def test_float32_jit_and_vmap(mean, x):
-    low = jax.jit(cast(mean, jnp.float32).__call__)(x.astype(jnp.float32))
-    assert low.dtype == jnp.float32
-    np.testing.assert_allclose(low, mean(x), rtol=1e-5)
-    np.testing.assert_allclose(jax.vmap(mean)(x), mean(x), rtol=1e-12)
 
 
 def test_trained_by_default():

@@ -12,8 +12,9 @@ import matplotlib
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from parts import fit_of
 
-from dgpax import DeepGP, Fit, GPLayer, dataset, plot
+from dgpax import DeepGP, GPLayer, dataset, plot
 from dgpax.distributions import Gaussian
 from dgpax.errors import InputTypeError
 from dgpax.inducing import Points
@@ -22,8 +23,8 @@ from dgpax.kernels import RBF
 from dgpax.layers import Append
 from dgpax.likelihoods import GaussianNoise
 from dgpax.means import Identity
-from dgpax.metrics import inducing_covariance, layer_correlations
 from dgpax.posteriors import Chain, Coupled, MeanField, Particles, PointsAsLocations
+from dgpax.prediction import inducing_covariance, layer_correlations
 
 matplotlib.use("Agg")
 
@@ -55,7 +56,7 @@ def _fit(layers, posterior) -> Any:
         "float": 0.0,
     }
     report = FitReport(**{f.name: empty.get(str(f.type), np.zeros(1)) for f in dataclasses.fields(FitReport)})
-    return Fit(DeepGP(layers, GaussianNoise(0.1)), posterior, report, 3, ())
+    return fit_of(DeepGP(layers, GaussianNoise(0.1)), posterior, report, 3)
 
 
 def _moved(posterior):

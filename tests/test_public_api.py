@@ -9,13 +9,13 @@ import dgpax
 PUBLIC = {
     "Dataset", "DeepGP", "DeepGPClassifier", "DeepGPRegressor", "DeepGPTransformer", "Fit", "GPLayer", "alignment",
     "compare_with_one_layer", "covariances", "data", "dataset", "decoder", "deep_gp", "distributions", "dsvi",
-    "estimators", "expectations", "fit", "fit_many", "fits", "freeze", "gp_regression", "gplvm", "inducing",
+    "errors", "estimators", "expectations", "fit", "fit_many", "fits", "freeze", "gp_regression", "gplvm", "inducing",
     "inference", "kernels", "latent_positions", "layers", "likelihoods", "linalg", "load", "load_model", "means",
     "metrics", "objectives", "parameters", "plot", "posteriors", "predict", "predict_jointly", "predict_latent",
     "prediction", "report", "save", "sparse_gp_regression", "star", "stride", "table", "unfreeze", "warps",
 }  # fmt: skip
 INTERNAL_MODULES = {
-    "architectures", "cli", "conditional", "errors", "io", "model", "propagate", "storage", "typing", "uncertain",
+    "architectures", "cli", "conditional", "io", "model", "propagate", "recipes", "storage", "typing", "uncertain",
 }  # fmt: skip
 
 

@@ -18,7 +18,7 @@ from dgpax.distributions import Gaussian
 from dgpax.errors import InputError
 from dgpax.inference import LBFGS, NaturalGradient, Variational
 from dgpax.likelihoods import BernoulliProbit, Poisson, Softmax
-from dgpax.metrics._calibration import error_of_ranks
+from dgpax.metrics import error_of_ranks
 from dgpax.report import _classification
 from dgpax.report._columns import data_section
 from dgpax.report._drawn import crps_of_draws, judge_by_draws, randomised_ranks

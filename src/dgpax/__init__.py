@@ -11,6 +11,7 @@ from . import alignment as alignment
 from . import covariances as covariances
 from . import data as data
 from . import distributions as distributions
+from . import errors as errors
 from . import estimators as estimators
 from . import expectations as expectations
 from . import fits as fits

@@ -7,7 +7,7 @@ from typing import Any
 import equinox as eqx
 
 from .data import Dataset, Scaling
-from .distributions import AbstractDistribution, AbstractJointGaussian, Affine
+from .distributions import AbstractDistribution, AbstractJointGaussian, Affine, JointMixture
 from .errors import InputError
 from .likelihoods import AbstractLikelihood
 from .parameters import table
@@ -55,7 +55,9 @@ class DeepGP(eqx.Module):
             return distribution
         return Affine(distribution, self.scaling.y_mean, self.scaling.y_scale)
 
-    def joint_to_raw_units(self, distribution: AbstractJointGaussian) -> AbstractJointGaussian:
+    def joint_to_raw_units(
+        self, distribution: AbstractJointGaussian | JointMixture
+    ) -> AbstractJointGaussian | JointMixture:
         """A joint prediction in the units of the raw targets."""
         if self.scaling is None:
             return distribution

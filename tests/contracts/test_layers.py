@@ -1,4 +1,4 @@
-"""Every layer: row by row, under leading axes, in both precisions, and what it draws from is told."""
+"""Every layer: row by row, under leading axes, in both precisions, and it says what it draws from."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_layer(kind, dtype):
 
 
 @pytest.mark.parametrize("kind", LAYERS, ids=lambda kind: kind.__name__)
-def test_what_is_random_is_told(kind):
+def test_what_is_random_is_named(kind):
     layer, asked = LAYERS[kind](), []
     x = jnp.ones((4, 1))
     layer.apply(Given(x).then(x), lambda inputs: asked.append(inputs) or _draw(inputs))

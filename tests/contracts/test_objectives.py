@@ -12,6 +12,7 @@ import pytest
 import dgpax
 from contracts.completeness import final_subclasses
 from dgpax.alignment import Warped, WarpedModel, default_warp
+from dgpax.alignment._sequences import table_of
 from dgpax.data import minibatch
 from dgpax.inference import (
     AbstractMethod,
@@ -26,6 +27,7 @@ from dgpax.inference import (
 from dgpax.kernels import RBF
 from dgpax.objectives import ELBO, AbstractObjective, ImportanceWeighted, Predictive, SampledELBO
 from dgpax.posteriors import MeanField
+from dgpax.stride import Residual, Schedule, Stride
 
 X = np.random.default_rng(0).uniform(-1, 1, (12, 2))
 DATA = dgpax.dataset(X, np.sin(3 * X[:, :1]) + X[:, 1:])
@@ -46,6 +48,7 @@ METHODS = {
         WarpedModel(default_warp(4, 10), RBF(0.5), np.array([0.1, 0.1]), 0.01),
         table_of([(X[:, 0], X[:, 1]), (X[:, 1], X[:, 0])]),
     ),
+    Stride: lambda: (Stride(4, 2, schedule=Schedule(1, 4)), Residual(), DATA),
     NoisyInputs: lambda: (NoisyInputs(0.01), dgpax.deep_gp(DATA, 1, 4), DATA),
 }
 OBJECTIVES = {ELBO: ELBO, SampledELBO: SampledELBO, Predictive: Predictive, ImportanceWeighted: ImportanceWeighted}

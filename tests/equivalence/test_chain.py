@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from parts import layer_inputs
 from reference.coupled import condition, dense_kl, layer_rows
-from walks import layer_inputs
 
 from dgpax import DeepGP, GPLayer, dataset, deep_gp, fit
 from dgpax.data import Dataset

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from parts import layer_inputs
 from reference.coupled import condition, dense_kl, dense_root, layer_rows, rbf
 from scipy import stats
 from scipy.linalg import block_diag
-from walks import layer_inputs
 
 from dgpax import DeepGP, GPLayer
 from dgpax.data import Dataset

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from parts import layer_inputs
 from reference.coupled import dense_kl, dense_root
 from reference.locations import conditional, log_normal, log_prior, prior
 from scipy.linalg import block_diag
-from walks import layer_inputs
 
 from dgpax import DeepGP, GPLayer, dataset, deep_gp, fit, predict
 from dgpax.data import Dataset

@@ -61,4 +61,9 @@ def warped_elbo(
         )
 
     log_likelihoods, (kls, jitters) = jax.vmap(terms)(jr.split(key, num_samples))
-    return VariationalTerms(jnp.mean(log_likelihoods), posterior.warps.kl() + jnp.mean(kls), 0.0, jnp.max(jitters))
+    return VariationalTerms(
+        log_likelihood=jnp.mean(log_likelihoods),
+        kl=posterior.warps.kl() + jnp.mean(kls),
+        latent_kl=0.0,
+        jitter=jnp.max(jitters),
+    )

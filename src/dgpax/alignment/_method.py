@@ -60,7 +60,10 @@ class Warped(AbstractMethod):
         sequences, scaling = Sequences.of(scaled), scaling_of(data)
 
         def make(report):
-            return WarpedFit(target.model, target.posterior, sequences, scaling, report, data.input_names)
+            return WarpedFit(  # pyright: ignore[reportCallIssue] - its model is a property
+                warped=target.model, posterior=target.posterior, data=sequences, scaling=scaling, report=report,
+                input_names=data.input_names,
+            )  # fmt: skip
 
         return Outcome(target.model.without_warps(scaling), make, 0.0, 0, {}, ())
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from ..data import Dataset
+from ..fits import Fit
 from ..inference import fit, suitable_chunk_rows
 from ..layers import gp_layers
 from ..likelihoods import GaussianNoise

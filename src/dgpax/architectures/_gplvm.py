@@ -13,6 +13,7 @@ import numpy as np
 from ..data import Dataset, identity_scaling, outputs_only, standardise
 from ..distributions import Gaussian
 from ..errors import InputError
+from ..fits import AbstractFit, Fit
 from ..inducing import Points, k_means
 from ..inference import LatentInputs, Variational
 from ..kernels import RBF
@@ -78,7 +79,7 @@ def gplvm(
     return GPLVMStart(model, data, _method(model, scaled, scores, latents))
 
 
-def latent_positions(fitted: Fit, data: Dataset) -> Gaussian:
+def latent_positions(fitted: AbstractFit, data: Dataset) -> Gaussian:
     """q(w_n), [N, Q], of the rows that a GP-LVM was fitted to, or with an encoder of any rows: `outputs_only(y)`.
 
     >>> import numpy as np
@@ -100,7 +101,7 @@ def latent_positions(fitted: Fit, data: Dataset) -> Gaussian:
     return latents(fitted.model.to_model_units(data))
 
 
-def decoder(fitted: Fit) -> Fit:
+def decoder(fitted: AbstractFit) -> Fit:
     """The function of a fitted GP-LVM from latent positions to y, as a model of its own.
 
     For `predict` at positions, `predict_uncertain` at the means and variances of `latent_positions`, and the like.
@@ -121,12 +122,12 @@ def decoder(fitted: Fit) -> Fit:
         unscaled = identity_scaling(num_latents, 0)
         scaling = dataclasses.replace(unscaled, y_mean=scaling.y_mean, y_scale=scaling.y_scale)
     model = DeepGP(fitted.model.layers[1:], fitted.model.likelihood, scaling)
-    return Fit(model, posterior, fitted.report, num_latents, ())
+    return Fit(model=model, posterior=posterior, report=fitted.report, num_inputs=num_latents, input_names=())
 
 
-def _parts(fitted: Fit) -> tuple[AbstractLatents, MeanField]:
+def _parts(fitted: AbstractFit) -> tuple[AbstractLatents, MeanField]:
     """What is believed about the positions, and about the function."""
-    posterior = fitted.posterior
+    posterior = fitted.posterior if isinstance(fitted, Fit) else None
     if _num_latents(fitted.model) and fitted.num_inputs == 0 and isinstance(posterior, MeanField):
         latents, *others = posterior.blocks
         if isinstance(latents, AbstractLatents):

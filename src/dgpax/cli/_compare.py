@@ -11,11 +11,12 @@ import typer
 from ..errors import InputError
 from . import _methods
 from ._app import app, console, listing, print_json, say
-from ._fit import EXACT_UP_TO
 from ._methods import Scored
 from ._source import Choice, read_source
 
 DEEP = "deep GP"
+EXACT_UP_TO = 2000
+"""Rows for which the exact GP is quick enough."""
 HEAD = ("method", "RMSE", "NLPD", "CRPS", "90% coverage", "width", "seconds")
 NOTE = (
     "Smaller is better but for coverage, which should be 0.9. Gradient boosting has quantiles only: its NLPD is that "

@@ -11,18 +11,16 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from .. import __version__, architectures, plot, report
+from .. import __version__, plot, recipes, report
 from ..data import Dataset
-from ..inference import Fit, Variational, fit
+from ..fits import AbstractFit
 from ..io import TableModel, save
-from ..likelihoods import AbstractLikelihood, BernoulliProbit, GaussianNoise, Softmax
-from ..model import DeepGP
+from ..likelihoods import GaussianNoise, HeteroskedasticGaussian
 from ..parameters import table
 from ..prediction import predict
+from ..recipes import Recipe
 from ._app import app, file_stem, metric_table, print_json, say
 from ._source import Choice, Source, read_source
-
-EXACT_UP_TO = 2000
 
 
 @app.command("fit")
@@ -36,22 +34,26 @@ def fit_command(
     test_fraction: Annotated[float, typer.Option(help="Rows of a file to hold out, at random.")] = 0.2,
     split: Annotated[int, typer.Option(help="Which standard split of a named dataset to hold out.")] = 0,
     inference: Annotated[
-        str | None, typer.Option(help="exact, sparse for many rows, variational or sghmc for several layers.")
+        str | None,
+        typer.Option(help="variational, sghmc or stride; exact, or sparse, for one layer. [default: variational]"),
     ] = None,
-    layers: Annotated[int, typer.Option(min=1, help="Layers; more than one make a deep GP.")] = 1,
+    layers: Annotated[int | None, typer.Option(min=1, help="Layers. [default: as suits the inference]")] = None,
     posterior: Annotated[
         str, typer.Option(help="Of variational inference: mean-field, stripes-and-arrow, fully-coupled, chain, …")
-    ] = "mean-field",
-    num_inducing: Annotated[int, typer.Option(min=1, help="Inducing points, if inference isn't exact.")] = 100,
+    ] = Recipe.posterior,
+    num_inducing: Annotated[
+        int | None, typer.Option(min=1, help="Inducing points of every layer. [default: by the number of rows]")
+    ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Stop training after this time.")] = None,
     output: Annotated[Path, typer.Option(help="Folder for the model, the report and the plot.")] = Path("dgpax-output"),
     with_report: Annotated[bool, typer.Option("--report/--no-report", help="Write the HTML report.")] = True,
     seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
 ) -> None:
-    """Fit a Gaussian process, print its metrics on held-out rows, and write the model, a report and a plot.
+    """Fit a deep Gaussian process, print its metrics on held-out rows, and write the model, a report and a plot.
 
-    Text columns and missing values are fine.
+    Text columns and missing values are fine. With the same words, the model is that of DeepGPRegressor or
+    DeepGPClassifier.
 
     Examples: dgpax fit · dgpax fit houses.csv --target price · dgpax fit flowers.csv --target species ·
     dgpax fit concrete --split 3 · dgpax fit energy --inference sparse --num-inducing 50 ·
@@ -60,31 +62,25 @@ def fit_command(
     found = read_source(source, Choice(target, task, ignore or (), test_fraction, split, seed))
     train, test = found.train, found.test
     say(f"{found.name}, {found.note}: {train.num_rows} rows to train, {test.num_rows} held out", quiet=json)
-    inference = inference or default_inference(found, layers)
-    method = Variational(posterior) if inference == "variational" else inference
-    model = _model(found, inference, layers, num_inducing, seed)
-    fitted = fit(model, train, method, seed=seed, max_seconds=max_seconds)
+    recipe = Recipe(
+        inference or Recipe.inference, posterior, num_layers=layers, num_inducing=num_inducing, max_time=max_seconds,
+        seed=seed,
+    )  # fmt: skip
+    fitted = recipes.train(recipe, found.rows())
     scores = report.scores(fitted, test, seed=seed)
     for part in (table(fitted.model), str(fitted.report), metric_table(scores)):
         say(part, quiet=json)
-    depth = "" if layers == 1 else f"-{layers}-layers"
-    number = "" if found.columns is not None else f"-{split}"
-    stem = output / f"{file_stem(Path(source).stem)}-{inference}{depth}{number}"
+    depth, number = layers and f"{layers}-layers", str(split) if found.columns is None else None
+    words = [file_stem(Path(source).stem), inference, depth, number]
+    stem = output / "-".join(word for word in words if word)
     files = _write(stem, fitted, found, with_report, seed)
     for kind, path in files.items():
         say(f"{kind.capitalize()} written to {path}", quiet=json)
     say(f"Predictions of other rows: dgpax predict {shlex.quote(str(files['model']))} TABLE", quiet=json, style="dim")
     if json:
         print_json({"scores": scores, "files": {kind: str(path) for kind, path in files.items()},
-                    "rows": {"train": train.num_rows, "held out": test.num_rows}, "inference": inference,
+                    "rows": {"train": train.num_rows, "held out": test.num_rows}, "inference": recipe.inference,
                     "steps": fitted.report.steps, "seconds": fitted.report.seconds})  # fmt: skip
-
-
-def default_inference(source: Source, layers: int) -> str:
-    """Exact while it is quick; variational for classes and several layers."""
-    if source.classes or layers > 1:
-        return "variational"
-    return "exact" if source.train.num_rows <= EXACT_UP_TO else "sparse"
 
 
 def provenance(source: str) -> dict[str, str]:
@@ -97,24 +93,7 @@ def provenance(source: str) -> dict[str, str]:
     }
 
 
-def _model(source: Source, inference: str, layers: int, num_inducing: int, seed: int) -> DeepGP:
-    train, num_inducing = source.train, min(num_inducing, source.train.num_rows)
-    likelihood = _likelihood(source.classes)
-    if likelihood is not None or layers > 1 or inference in ("variational", "sghmc"):
-        return architectures.deep_gp(train, layers, num_inducing, likelihood=likelihood, seed=seed)
-    if inference == "sparse":
-        return architectures.sparse_gp_regression(train, num_inducing, seed=seed)
-    return architectures.gp_regression(train, gaps=source.encoding.gaps)
-
-
-def _likelihood(classes: tuple[str, ...]) -> AbstractLikelihood | None:
-    """None is Gaussian noise."""
-    if not classes:
-        return None
-    return BernoulliProbit() if len(classes) == 2 else Softmax(len(classes))
-
-
-def _write(stem: Path, fitted: Fit, source: Source, with_report: bool, seed: int) -> dict[str, Path]:
+def _write(stem: Path, fitted: AbstractFit, source: Source, with_report: bool, seed: int) -> dict[str, Path]:
     """The model, the report and the plot."""
     details = provenance(source.name)
     files = {"model": stem.with_name(f"{stem.name}.dgpax"), "plot": stem.with_name(f"{stem.name}.png")}
@@ -130,10 +109,10 @@ def _write(stem: Path, fitted: Fit, source: Source, with_report: bool, seed: int
     return files
 
 
-def _draw(fitted: Fit, test: Dataset, path: Path, seed: int) -> None:
+def _draw(fitted: AbstractFit, test: Dataset, path: Path, seed: int) -> None:
     from matplotlib.figure import Figure
 
-    gaussian = isinstance(fitted.model.likelihood, GaussianNoise)
+    gaussian = isinstance(fitted.model.likelihood, GaussianNoise | HeteroskedasticGaussian)
     figure = Figure(figsize=(13, 4) if gaussian else (5, 4), layout="constrained")
     axes = figure.subplots(1, 3 if gaussian else 1, squeeze=False)[0]
     plot.training(fitted.report, ax=axes[-1])

@@ -11,12 +11,10 @@ import numpy as np
 from scipy.special import ndtri
 from threadpoolctl import threadpool_limits
 
-from ..architectures import gp_regression, sparse_gp_regression
 from ..data import Dataset
 from ..distributions import AbstractDistribution, Gaussian
-from ..estimators import DeepGPRegressor
-from ..inference import fit
 from ..prediction import predict
+from ..recipes import Recipe, train
 from ..report import judge_distribution
 from ._source import Source
 
@@ -25,7 +23,6 @@ QUANTILES = np.arange(0.05, 1.0, 0.1)
 """The midpoints of ten equal parts of (0, 1), of which the outer ones make a 90% interval."""
 SMALLEST_SPREAD = 0.01
 """The least standard deviation that the density of gradient boosting is given, in those of the target."""
-NUM_INDUCING = 100
 
 
 class Scored(NamedTuple):
@@ -46,44 +43,24 @@ class Scored(NamedTuple):
 
 
 def deep_gp(source: Source, max_seconds: float, seed: int) -> Scored:
-    """`DeepGPRegressor` as it comes."""
-    train, test = source.train, source.test
-
-    def distribution() -> AbstractDistribution:
-        uneven = source.encoding.has_many_gaps(np.asarray(train.x))  # which it can't see in numbers
-        likelihood = "heteroskedastic" if uneven else "gaussian"
-        model = DeepGPRegressor(likelihood=likelihood, max_time=max_seconds, random_state=seed)
-        return model.fit(np.asarray(train.x), np.asarray(train.y)).predict_dist(np.asarray(test.x))
-
-    return _scored("deep GP", test, distribution)
+    """What `dgpax fit` and `DeepGPRegressor` make without options."""
+    return _gp("deep GP", source, Recipe(max_time=max_seconds, seed=seed, progress=False))
 
 
 def sparse_gp(source: Source, max_seconds: float, seed: int) -> Scored:
     """One layer with inducing points."""
-    train, test = source.train, source.test
-
-    def distribution() -> AbstractDistribution:
-        model = sparse_gp_regression(train, min(NUM_INDUCING, train.num_rows), seed=seed)
-        return predict(fit(model, train, "sparse", max_seconds=max_seconds, progress=False), test.x)
-
-    return _scored("one-layer sparse GP", test, distribution)
+    return _gp("one-layer sparse GP", source, Recipe("sparse", max_time=max_seconds, seed=seed, progress=False))
 
 
 def exact_gp(source: Source, max_seconds: float, seed: int) -> Scored:
     """One layer, exactly."""
-    train, test = source.train, source.test
-
-    def distribution() -> AbstractDistribution:
-        model = gp_regression(train, gaps=source.encoding.gaps)
-        return predict(fit(model, train, max_seconds=max_seconds, progress=False), test.x)
-
-    return _scored("exact GP", test, distribution)
+    return _gp("exact GP", source, Recipe("exact", max_time=max_seconds, seed=seed, progress=False))
 
 
 def the_mean(source: Source, max_seconds: float, seed: int) -> Scored:
     """The mean and the standard deviation of the training targets, whatever the inputs are."""
-    train, test = source.train, source.test
-    mean, variance = (jnp.broadcast_to(of(train.y), test.y.shape) for of in (jnp.mean, jnp.var))
+    y, test = source.train.y, source.test
+    mean, variance = (jnp.broadcast_to(of(y), test.y.shape) for of in (jnp.mean, jnp.var))
     return _scored("always the mean", test, lambda: Gaussian(mean, variance))
 
 
@@ -95,8 +72,8 @@ def gradient_boosting(source: Source, max_seconds: float, seed: int) -> Scored:
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    train, test, started = source.train, source.test, time.perf_counter()
-    x, y, new, observed = (np.asarray(part) for part in (train.x, train.y[:, 0], test.x, test.y[:, 0]))
+    known, test, started = source.train, source.test, time.perf_counter()
+    x, y, new, observed = (np.asarray(part) for part in (known.x, known.y[:, 0], test.x, test.y[:, 0]))
     models = [HistGradientBoostingRegressor(loss="quantile", quantile=q, random_state=seed) for q in QUANTILES]
     with threadpool_limits(1):  # threads that wait by spinning are slower than one as soon as a core is busy
         mean = HistGradientBoostingRegressor(random_state=seed).fit(x, y).predict(new)
@@ -116,6 +93,10 @@ def gradient_boosting(source: Source, max_seconds: float, seed: int) -> Scored:
         seconds=time.perf_counter() - started,
         log_densities=density,
     )
+
+
+def _gp(method: str, source: Source, recipe: Recipe) -> Scored:
+    return _scored(method, source.test, lambda: predict(train(recipe, source.rows()), source.test.x, seed=recipe.seed))
 
 
 def _scored(method: str, test: Dataset, distribution: Callable[[], AbstractDistribution]) -> Scored:

@@ -12,7 +12,7 @@ import numpy as np
 from ..data import Dataset, Encoding, NumberColumn
 from ..errors import InputError, ModelFileError
 from ..estimators import DeepGPClassifier, DeepGPRegressor
-from ..inference import Fit
+from ..fits import AbstractFit
 from ..io import TableModel, load_model
 from ._tables import Table
 
@@ -22,7 +22,7 @@ def load_table_model(path: str | Path) -> TableModel:
     loaded = load_model(path)
     if isinstance(loaded, DeepGPRegressor | DeepGPClassifier):
         return _of_estimator(loaded)
-    if isinstance(loaded, Fit):
+    if isinstance(loaded, AbstractFit):
         return _of_fit(loaded)
     if not isinstance(loaded, TableModel):
         raise ModelFileError(f"{path} holds a {type(loaded).__name__}, which predicts no column of a table.")
@@ -79,7 +79,7 @@ def _of_estimator(estimator: DeepGPRegressor | DeepGPClassifier) -> TableModel:
     return TableModel(estimator.fit_, dataclasses.replace(encoding, input_names=names), "y", classes, ())
 
 
-def _of_fit(fitted: Fit) -> TableModel:
+def _of_fit(fitted: AbstractFit) -> TableModel:
     names = fitted.input_names or tuple(f"x{i}" for i in range(fitted.num_inputs))
     columns = tuple(NumberColumn(name, 0.0, has_gaps=False, is_date=False) for name in names)
     return TableModel(fitted, Encoding(columns, names), "y", (), ())

@@ -10,10 +10,9 @@ import numpy as np
 import typer
 
 from .. import report
-from ..errors import InputError
 from ..io import TableModel
-from ..likelihoods import AbstractClassification, GaussianNoise
-from ..prediction import class_probabilities, predict, predict_moments
+from ..likelihoods import AbstractClassification
+from ..prediction import class_probabilities, predict_moments, predict_quantiles
 from ._app import app, metric_table, print_json, say
 from ._fit import provenance
 from ._model import load_table_model, with_target
@@ -63,7 +62,7 @@ def evaluate_command(
 ) -> None:  # fmt: skip
     """Score a saved model on a table with the truth in it.
 
-    Examples: dgpax evaluate model.dgpax new.csv · dgpax evaluate dgpax-output/energy-exact-0.dgpax energy --json
+    Examples: dgpax evaluate model.dgpax new.csv · dgpax evaluate dgpax-output/energy-0.dgpax energy --json
     """
     loaded = _judged_by(load_table_model(model), target)
     test = with_target(loaded, table_of(source, split))
@@ -108,17 +107,12 @@ def predictions(
         classes = model.classes or tuple(str(i) for i in range(p.shape[1]))
         chosen = np.array(classes, dtype=object)[p.argmax(axis=1)]
         return {name: chosen} | {f"p({label})": p[:, i] for i, label in enumerate(classes)}
-    if not isinstance(likelihood, GaussianNoise):
-        if quantiles:
-            raise InputError(f"Quantiles are for Gaussian noise; the model has {type(likelihood).__name__}.")
-        moments = predict_moments(model.fit, x, seed=seed)
-        mean, variance = (np.asarray(values)[:, 0] for values in moments)
-        return {f"{name} mean": mean, f"{name} std": np.sqrt(variance)}
-    distribution = predict(model.fit, x, seed=seed)
-    low, high = (np.asarray(edge)[:, 0] for edge in distribution.interval(level))
-    found = {f"{name} mean": np.asarray(distribution.mean)[:, 0], f"{name} std": np.asarray(distribution.stddev)[:, 0]}
+    mean, variance = predict_moments(model.fit, x, seed=seed)
+    tails = (0.5 - 0.5 * level, 0.5 + 0.5 * level)
+    low, high, *others = np.asarray(predict_quantiles(model.fit, x, [*tails, *quantiles], seed=seed))[:, :, 0]
+    found = {f"{name} mean": np.asarray(mean)[:, 0], f"{name} std": np.sqrt(np.asarray(variance))[:, 0]}
     found |= {f"{name} low {level:.4g}": low, f"{name} high {level:.4g}": high}
-    return found | {f"{name} q{q:g}": np.asarray(distribution.quantile(q))[:, 0] for q in quantiles}
+    return found | {f"{name} q{q:g}": values for q, values in zip(quantiles, others, strict=True)}
 
 
 def _judged_by(model: TableModel, target: str | None) -> TableModel:

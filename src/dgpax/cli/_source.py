@@ -13,6 +13,7 @@ import numpy as np
 from .. import data, report
 from ..data import Dataset, Encoding
 from ..errors import DgpaxWarning, InputError, UnknownNameError
+from ..recipes import Rows
 from ..report import ColumnSummary
 from ._model import class_numbers, label_texts, named_dataset, numbers_of
 from ._tables import Table, is_table, read_table
@@ -34,6 +35,13 @@ class Source(NamedTuple):
     target: str
     classes: tuple[str, ...]
     columns: tuple[ColumnSummary, ...] | None
+
+    def rows(self) -> Rows:
+        """Those to train on."""
+        x, y = np.asarray(self.train.x), np.asarray(self.train.y)
+        return Rows(
+            x, y, gaps=self.encoding.gaps, num_classes=len(self.classes), input_names=self.encoding.output_names
+        )
 
 
 class Choice(NamedTuple):

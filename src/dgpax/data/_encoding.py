@@ -16,7 +16,6 @@ from ._table import Column, is_mapping, read_table
 
 MOST_CATEGORIES = 50
 FEW_ROWS = 10
-MANY_GAPS = 10
 MISSING = "missing"
 
 
@@ -129,10 +128,6 @@ class Encoding:
         """Which of the encoded columns say that something is missing: `age missing`, `colour=missing`."""
         both = zip(self.places, self.columns, strict=True)
         return tuple(places[column.gap] for places, column in both if column.gap is not None)
-
-    def has_many_gaps(self, x: np.ndarray) -> bool:
-        """Whether at least ten of these encoded rows have gaps: enough to learn what these do to the targets."""
-        return int(np.sum(np.any(x[:, list(self.gaps)] > 0, axis=1))) >= MANY_GAPS
 
     @property
     def is_trivial(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..data import Encoding, is_frame
-from ..inference import Fit, FitReport
+from ..fits import AbstractFit, FitReport
 from ..parameters import table
-from ..stride import StrideReport
-from ._likelihoods import Observation
-from ._plan import Plan
-from ._rows import Rows
+from ..recipes import Recipe, Rows, train, train_more
 from ._targets import read_weights
+
+WORDS = {field.name for field in dataclasses.fields(Recipe)}
 
 
 class AbstractEstimator(BaseEstimator):
@@ -29,13 +29,13 @@ class AbstractEstimator(BaseEstimator):
     """
 
     random_state: Any
-    fit_: Any
-    """A Fit, or a StrideFit for inference="stride"."""
+    verbose: bool | int
+    fit_: AbstractFit
     encoding_: Encoding
     feature_names_in_: Any
 
     @property
-    def fit_report_(self) -> FitReport | StrideReport:
+    def fit_report_(self) -> FitReport:
         """What happened during the fit."""
         check_is_fitted(self)
         return self.fit_.report
@@ -43,10 +43,7 @@ class AbstractEstimator(BaseEstimator):
     def summary(self) -> str:
         """The settings, the fit and the parameters as text."""
         check_is_fitted(self)
-        lines = [repr(self), "", str(self.fit_.report)]
-        if isinstance(self.fit_, Fit):
-            lines += ["", str(table(self.fit_.model))]
-        return "\n".join(lines)
+        return "\n\n".join([repr(self), str(self.fit_.report), str(table(self.fit_.model))])
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "fit_")
@@ -68,53 +65,40 @@ class AbstractEstimator(BaseEstimator):
             self.encoding_ = Encoding.of(X)
         return self.encoding_.apply(X).astype(float)
 
-    def _seed(self) -> int:
+    def _inputs(self, X: Any) -> np.ndarray:
+        """New inputs as numbers."""
+        check_is_fitted(self)
+        return self._encode(X, learn=False)
+
+    def _recipe(self) -> Recipe:
+        """The arguments, checked."""
+        words = {name: value for name, value in self.get_params(deep=False).items() if name in WORDS}
         state = self.random_state
-        return state if isinstance(state, int) else int(check_random_state(state).randint(2**31 - 1))
+        seed = state if isinstance(state, int) else int(check_random_state(state).randint(2**31 - 1))
+        return Recipe(**words, seed=seed, progress=bool(self.verbose))
 
 
 class AbstractSupervised(AbstractEstimator):
     """Inputs and targets."""
 
-    num_layers: int | None
-    posterior: str
-    inference: str
-    num_inducing: int | None
-    max_steps: int | None
-    max_time: float | int | None
-    batch_size: int | None
-    verbose: bool | int
     num_rows_seen_: float
 
     @abc.abstractmethod
     def _read_targets(self, y: Any, num_rows: int, *, learn: bool) -> np.ndarray:
         """Targets as floats [N, P]."""
 
-    def _plan(self) -> Plan:
-        return Plan(
-            inference=self.inference,
-            posterior=self.posterior,
-            num_layers=self.num_layers,
-            num_inducing=self.num_inducing,
-            max_steps=self.max_steps,
-            max_time=self.max_time,
-            batch_size=self.batch_size,
-            seed=self._seed(),
-            verbose=bool(self.verbose),
-        )
-
-    def _train(self, plan: Plan, rows: Rows, observed: Observation) -> None:
-        self.fit_ = plan.train(rows, observed)
-        self.num_rows_seen_ = float(rows.weights.sum())
+    def _train(self, recipe: Recipe, rows: Rows) -> None:
+        self.fit_ = train(recipe, rows)
+        self.num_rows_seen_ = float(rows.counts.sum())
 
     def _train_more(self, X: Any, y: Any, sample_weight: Any) -> None:
-        plan = self._plan()
-        rows = self._rows(X, y, sample_weight, learn=False)
-        seen = self.num_rows_seen_ + float(rows.weights.sum())
-        self.fit_ = plan.train_more(self.fit_, rows, seen)
+        recipe, rows = self._recipe(), self._rows(X, y, sample_weight, learn=False)
+        seen = self.num_rows_seen_ + float(rows.counts.sum())
+        self.fit_ = train_more(recipe, self.fit_, rows, seen)
         self.num_rows_seen_ = seen
 
     def _rows(self, X: Any, y: Any, sample_weight: Any, *, learn: bool) -> Rows:
         x = self._encode(X, learn=learn)
         targets = self._read_targets(y, len(x), learn=learn)
-        return Rows(x, targets, np.ones(len(x)) if sample_weight is None else read_weights(sample_weight, len(x)))
+        weights = None if sample_weight is None else read_weights(sample_weight, len(x))
+        return Rows(x, targets, weights, self.encoding_.gaps, input_names=self.encoding_.output_names)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
 from ..errors import InputError
-from . import _predictions as predictions
+from ..prediction import class_probabilities
 from ._base import AbstractSupervised
-from ._likelihoods import labels
 from ._targets import read_labels
 
 
+@dataclass(eq=False, repr=False)
 class DeepGPClassifier(ClassifierMixin, AbstractSupervised):
     """Classification with calibrated probabilities by a deep Gaussian process. No argument needs tuning.
 
@@ -33,29 +34,15 @@ class DeepGPClassifier(ClassifierMixin, AbstractSupervised):
     (40, 2)
     """
 
-    classes_: Any
-
-    def __init__(
-        self,
-        num_layers: int | None = None,
-        posterior: str = "mean-field",
-        inference: str = "variational",
-        num_inducing: int | None = None,
-        max_steps: int | None = None,
-        max_time: float | int | None = None,
-        batch_size: int | None = None,
-        random_state: Any = 0,
-        verbose: bool | int = False,
-    ):
-        self.num_layers = num_layers
-        self.posterior = posterior
-        self.inference = inference
-        self.num_inducing = num_inducing
-        self.max_steps = max_steps
-        self.max_time = max_time
-        self.batch_size = batch_size
-        self.random_state = random_state
-        self.verbose = verbose
+    num_layers: int | None = None
+    posterior: str = "mean-field"
+    inference: str = "variational"
+    num_inducing: int | None = None
+    max_steps: int | None = None
+    max_time: float | int | None = None
+    batch_size: int | None = None
+    random_state: Any = 0
+    verbose: bool | int = False
 
     def fit(self, X, y, sample_weight=None) -> DeepGPClassifier:
         """Train on a table of inputs [N, D] and labels [N]. A weight of 2 is the row twice."""
@@ -71,9 +58,7 @@ class DeepGPClassifier(ClassifierMixin, AbstractSupervised):
 
     def predict_proba(self, X) -> np.ndarray:
         """The probability of every class, [N, C], in the order of `classes_`."""
-        check_is_fitted(self)
-        x = self._encode(X, learn=False)
-        each = predictions.probabilities(self.fit_, x)[:, : len(self.classes_)]
+        each = np.asarray(class_probabilities(self.fit_, self._inputs(X)))[:, : len(self.classes_)]
         return each / each.sum(axis=1, keepdims=True)
 
     def predict_log_proba(self, X) -> np.ndarray:
@@ -86,10 +71,10 @@ class DeepGPClassifier(ClassifierMixin, AbstractSupervised):
         return self.classes_[most_probable]
 
     def _start(self, X, y, sample_weight, classes) -> DeepGPClassifier:
-        plan = self._plan()
-        self.classes_ = None if classes is None else np.unique(classes)
+        recipe = self._recipe()
+        self.classes_: Any = None if classes is None else np.unique(classes)
         rows = self._rows(X, y, sample_weight, learn=True)
-        self._train(plan, rows, labels(len(self.classes_)))
+        self._train(recipe, rows._replace(num_classes=len(self.classes_)))
         return self
 
     def _read_targets(self, y, num_rows, *, learn):

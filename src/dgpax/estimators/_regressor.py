@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_random_state
 
-from ..distributions import AbstractDistribution
+from ..distributions import AbstractDistribution, AbstractJointGaussian
 from ..errors import InputError
-from ..stride import StrideFit
-from . import _predictions as predictions
+from ..likelihoods import GaussianNoise
+from ..prediction import predict, predict_jointly, predict_moments, predict_quantiles, sample_functions
 from ._base import AbstractSupervised
-from ._draws import covariances, draw_observations
-from ._likelihoods import observation
 from ._targets import read_numbers
 
+NUM_DRAWS = 1000
+MOST_ENTRIES = 20_000_000
+"""Of the covariances between rows, one for every draw, at a time."""
 
+
+@dataclass(eq=False, repr=False)
 class DeepGPRegressor(RegressorMixin, AbstractSupervised):
     """Regression with calibrated uncertainty by a deep Gaussian process. No argument needs tuning.
 
     `num_layers=None` means two, and one for `inference` "exact" and "sparse". `posterior` is "mean-field",
     "layer-wise", "stripes-and-arrow", "fully-coupled", "chain" or "points-as-locations", for variational inference.
     `inference` is "variational", "sghmc" (draws), "stride" (draws, for few rows), "exact" (up to a few thousand rows)
-    or "sparse". `likelihood` says what the targets are: "gaussian", "student_t" (outliers), "heteroskedastic" (noise
+    or "sparse"; `architecture` ("residual", "composition", "convolution", "injective") and `num_particles` are for
+    "stride". `likelihood` says what the targets are: "gaussian", "student_t" (outliers), "heteroskedastic" (noise
     that depends on the inputs), "poisson" and "negative_binomial" (counts). None is "gaussian", and
     "heteroskedastic" where ten rows or more have gaps, as these are harder to predict, and inference allows it. A fit
     stops when the bound no longer improves, after `max_steps` or after `max_time` seconds. With more than `batch_size`
@@ -44,37 +50,23 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
     ((40, 2), True)
     """
 
-    def __init__(
-        self,
-        num_layers: int | None = None,
-        posterior: str = "mean-field",
-        inference: str = "variational",
-        likelihood: str | None = None,
-        num_inducing: int | None = None,
-        max_steps: int | None = None,
-        max_time: float | int | None = None,
-        batch_size: int | None = None,
-        random_state: Any = 0,
-        verbose: bool | int = False,
-    ):
-        self.num_layers = num_layers
-        self.posterior = posterior
-        self.inference = inference
-        self.likelihood = likelihood
-        self.num_inducing = num_inducing
-        self.max_steps = max_steps
-        self.max_time = max_time
-        self.batch_size = batch_size
-        self.random_state = random_state
-        self.verbose = verbose
+    num_layers: int | None = None
+    posterior: str = "mean-field"
+    inference: str = "variational"
+    likelihood: str | None = None
+    num_inducing: int | None = None
+    architecture: str = "residual"
+    num_particles: int | None = None
+    max_steps: int | None = None
+    max_time: float | int | None = None
+    batch_size: int | None = None
+    random_state: Any = 0
+    verbose: bool | int = False
 
     def fit(self, X, y, sample_weight=None) -> DeepGPRegressor:
         """Train on a table of inputs [N, D] and targets [N] or [N, P]. A weight of 2 is the row twice."""
-        plan = self._plan()
-        rows = self._rows(X, y, sample_weight, learn=True)
-        uneven = plan.takes_likelihoods and self.encoding_.has_many_gaps(rows.x)
-        word = self.likelihood or ("heteroskedastic" if uneven else "gaussian")
-        self._train(plan, rows, observation(word, rows.y))
+        recipe = self._recipe()
+        self._train(recipe, self._rows(X, y, sample_weight, learn=True))
         return self
 
     def partial_fit(self, X, y, sample_weight=None) -> DeepGPRegressor:
@@ -97,21 +89,14 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
         if return_std and return_cov:
             raise InputError("Ask for one of return_std and return_cov.")
         x = self._inputs(X)
-        mean, stddev = self._moments(x)
+        mean, variance = (np.asarray(values) for values in predict_moments(self.fit_, x))
         if return_cov:
-            return self._shaped(mean), self._shaped(covariances(self.fit_, x, stddev))
-        return (self._shaped(mean), self._shaped(stddev)) if return_std else self._shaped(mean)
+            return self._shaped(mean), self._shaped(self._covariance(x, variance))
+        return (self._shaped(mean), self._shaped(np.sqrt(variance))) if return_std else self._shaped(mean)
 
     def predict_quantiles(self, X, q=(0.05, 0.5, 0.95)) -> np.ndarray:
         """Quantiles of new observations: [N, len(q)], or [N, P, len(q)] with several outputs."""
-        x, levels = self._inputs(X), np.atleast_1d(np.asarray(q, float))
-        if levels.ndim != 1 or np.any((levels <= 0) | (levels >= 1)):
-            raise InputError(f"Quantiles lie between 0 and 1; got {q!r}.")
-        if isinstance(self.fit_, StrideFit):
-            values = np.asarray(self.fit_.predict(x).quantile(levels[:, None, None]))
-        else:
-            values = predictions.quantiles(self.fit_, x, levels)
-        return self._shaped(np.moveaxis(values, 0, -1).swapaxes(1, 2)).swapaxes(1, -1)
+        return self._last(predict_quantiles(self.fit_, self._inputs(X), q))
 
     def predict_interval(self, X, level: float = 0.9) -> np.ndarray:
         """Lower and upper end of the central interval that holds a new observation with this probability: [N, 2]."""
@@ -121,14 +106,12 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
 
     def predict_dist(self, X) -> AbstractDistribution:
         """The distribution of new observations, [N, P]: density, cdf, quantiles, CRPS. For Gaussian noise."""
-        x = self._inputs(X)
-        return self.fit_.predict(x) if isinstance(self.fit_, StrideFit) else predictions.distribution(self.fit_, x)
+        return predict(self.fit_, self._inputs(X))
 
     def sample_y(self, X, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draws of new observations: [N, n_samples], or [N, P, n_samples]. Rows of one draw belong to one function."""
-        x = self._inputs(X)
-        values = draw_observations(self.fit_, x, n_samples, random_state)
-        return self._shaped(np.moveaxis(values, 0, -1).swapaxes(1, 2)).swapaxes(1, -1)
+        x, seed = self._inputs(X), int(check_random_state(random_state).randint(2**31 - 1))
+        return self._last(self._draws(x, n_samples, seed))
 
     def score(self, X, y, sample_weight=None) -> float:
         """R², averaged over outputs; missing targets don't count."""
@@ -155,15 +138,32 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
             raise InputError(f"y has {targets.shape[1]} outputs; the first call had {self.n_outputs_}.")
         return targets
 
-    def _inputs(self, X) -> np.ndarray:
-        check_is_fitted(self)
-        return self._encode(X, learn=False)
+    def _covariance(self, x: np.ndarray, variance: np.ndarray) -> np.ndarray:
+        """Between new observations, [N, N, P]: exactly where they are jointly Gaussian, else of draws."""
+        model, joint = self.fit_.model, None
+        if len(model.layers) == 1 and isinstance(model.likelihood, GaussianNoise):
+            joint = predict_jointly(self.fit_, x)
+        if isinstance(joint, AbstractJointGaussian):
+            between = np.moveaxis(np.array(joint.covariance), 0, -1)
+        else:
+            draws = self._draws(x, NUM_DRAWS, 0)
+            centred = draws - draws.mean(axis=0)
+            between = np.einsum("snp,smp->nmp", centred, centred) / (NUM_DRAWS - 1)
+        rows = np.arange(len(x))
+        between[rows, rows] = variance
+        return between
 
-    def _moments(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        if isinstance(self.fit_, StrideFit):
-            prediction = self.fit_.predict(x)
-            return np.asarray(prediction.mean), np.asarray(prediction.stddev)
-        return predictions.moments(self.fit_, x)
+    def _draws(self, x: np.ndarray, num_draws: int, seed: int) -> np.ndarray:
+        """New observations [S, N, P] that belong to functions, as many at a time as memory allows."""
+        at_once = max(1, MOST_ENTRIES // len(x) ** 2)
+        counts = [min(at_once, num_draws - start) for start in range(0, max(num_draws, 1), at_once)]
+        drawn = [sample_functions(self.fit_, x, count, seed=seed + place) for place, count in enumerate(counts)]
+        return np.concatenate(drawn)
+
+    def _last(self, values: ArrayLike) -> np.ndarray:
+        """[K, N, P] with K as the last axis, and without P where the targets hadn't it."""
+        values = np.moveaxis(np.asarray(values), 0, -1)
+        return values[:, 0] if self._is_single else values
 
     def _shaped(self, values: np.ndarray) -> np.ndarray:
         """Outputs are the last axis; without it where the targets had none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
@@ -9,19 +10,15 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..architectures import decoder, gplvm, latent_positions
+from ..architectures import decoder, latent_positions
 from ..data import Dataset
 from ..errors import InputError
-from ..inducing import distinct_rows
-from ..inference import fit
-from . import _predictions as predictions
+from ..prediction import predict_moments
+from ..recipes import padded, train_gplvm
 from ._base import AbstractEstimator
-from ._plan import settling, suitable_batch_size
-from ._rows import Rows, suitable_size
-
-MAX_STEPS = 1000
 
 
+@dataclass(eq=False, repr=False)
 class DeepGPTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, AbstractEstimator):
     """Positions of rows in a space of few dimensions, by a Gaussian process latent variable model with an encoder.
 
@@ -36,61 +33,36 @@ class DeepGPTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Abstr
     (40, 2)
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        num_inducing: int = 50,
-        max_steps: int | None = None,
-        max_time: float | int | None = None,
-        batch_size: int | None = None,
-        random_state: Any = 0,
-        verbose: bool | int = False,
-    ):
-        self.n_components = n_components
-        self.num_inducing = num_inducing
-        self.max_steps = max_steps
-        self.max_time = max_time
-        self.batch_size = batch_size
-        self.random_state = random_state
-        self.verbose = verbose
+    n_components: int | None = None
+    num_inducing: int | None = None
+    max_steps: int | None = None
+    max_time: float | int | None = None
+    batch_size: int | None = None
+    random_state: Any = 0
+    verbose: bool | int = False
 
     def fit(self, X, y=None) -> DeepGPTransformer:
         """Train on a table [N, D]; y is ignored."""
         x = self._encode(X, learn=True)
         if len(x) < 2:
             raise InputError(f"Found array with {len(x)} sample(s) while a minimum of 2 is required.")
-        num_latents = _suitable_num_latents(x) if self.n_components is None else self.n_components
-        seed = self._seed()
-        num_inducing = min(self.num_inducing, 1 << (len(distinct_rows(jnp.asarray(x))).bit_length() - 1))
-        model, _, method = gplvm(x, num_latents, num_inducing, encoder=True, seed=seed)
-        data = Rows(np.zeros((len(x), 0)), x, np.ones(len(x))).padded()
-        engine = settling(True, suitable_batch_size(self.batch_size, data), self.max_steps or MAX_STEPS)
-        self.fit_ = fit(
-            model, data, method, engine=engine, seed=seed, max_seconds=self.max_time, progress=bool(self.verbose)
-        )
+        self.fit_ = train_gplvm(self._recipe(), x, self.n_components)
         self.embedding_ = self._place(x)
-        self._n_features_out = num_latents
+        self._n_features_out = self.embedding_.shape[1]
         return self
 
     def transform(self, X) -> np.ndarray:
         """The mean position of every row, [N, n_components]."""
-        check_is_fitted(self)
-        return self._place(self._encode(X, learn=False))
+        return self._place(self._inputs(X))
 
     def inverse_transform(self, X) -> np.ndarray:
         """The mean of the rows that belong to positions, [N, D], for tables of numbers without gaps."""
         check_is_fitted(self)
         if not self.encoding_.is_trivial:
             raise InputError("inverse_transform is for tables of numbers without gaps; this one had others.")
-        return predictions.moments(decoder(self.fit_), np.asarray(X, float))[0]
+        return np.asarray(predict_moments(decoder(self.fit_), np.asarray(X, float)).mean)
 
     def _place(self, x: np.ndarray) -> np.ndarray:
-        padding = suitable_size(len(x)) - len(x)
-        rows = jnp.asarray(np.concatenate([x, np.broadcast_to(x[:1], (padding, x.shape[1]))]))
+        rows = jnp.asarray(padded(x))
         positions = latent_positions(self.fit_, Dataset(jnp.zeros((len(rows), 0)), rows))
         return np.asarray(positions.mean)[: len(x)]
-
-
-def _suitable_num_latents(x: np.ndarray) -> int:
-    scale = x.std(axis=0)
-    return max(1, min(2, int(np.linalg.matrix_rank((x - x.mean(axis=0)) / np.where(scale > 0, scale, 1.0)))))

@@ -28,6 +28,11 @@ class AbstractFit(eqx.Module):
     num_inputs: eqx.AbstractVar[int]
     input_names: eqx.AbstractVar[tuple[str, ...]]
 
+    @property
+    def parts(self) -> "tuple[tuple[float, AbstractFit], ...]":
+        """Weights, and the fits that predictions are mixtures of: itself alone, unless it is an ensemble."""
+        return ((1.0, self),)
+
     def inputs(self, x) -> Float[Array, "N D"]:
         """Checked inputs, in the model's units."""
         return self.model.inputs_to_model_units(check_inputs(x, self.num_inputs, self.input_names))

@@ -48,7 +48,7 @@ class AbstractMethod(AbstractObjective):
         return check_model(model, data)
 
     @abc.abstractmethod
-    def target(self, model: DeepGP, data: Dataset) -> PyTree:
+    def target(self, model: Any, data: Dataset) -> PyTree:
         """What is trained: the model, or the model with a posterior."""
 
     def stages(self, target: PyTree) -> list[frozenset[str]]:
@@ -73,7 +73,7 @@ class AbstractMethod(AbstractObjective):
         """The fit that a trained target makes, and what is to be reported of it; `scaled` is what `check` gave."""
         return gp_outcome(self.finish, target, model, data, scaled)
 
-    def largest_matrix(self, model: DeepGP, data: Dataset) -> int:
+    def largest_matrix(self, model: Any, data: Dataset) -> int:
         """The number of rows of the largest matrix that is factorised in a step."""
         return largest_kuu(model)
 

@@ -6,7 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 import equinox as eqx
 import jax.random as jr
@@ -14,7 +14,8 @@ import numpy as np
 
 from ..data import Dataset, constant_columns
 from ..errors import DgpaxWarning, NumericalError
-from ..fits import AbstractFit, FitReport
+from ..fits import AbstractFit, Fit, FitReport
+from ..model import DeepGP
 from ..parameters import cast, find, freeze
 from ..typing import Array, Float, PyTree, RandomKey
 from ._base import AbstractEngine, AbstractMethod, Problem
@@ -27,7 +28,23 @@ from ._outcome import Outcome
 from ._progress import progress_bar
 from ._stopping import AbstractStopping, NeverStop
 
+Callback = Callable[[Progress], bool | None]
 
+
+@overload
+def fit(
+    model: DeepGP, data: Dataset, inference: str | AbstractMethod = "exact", *, engine: AbstractEngine | None = None,
+    seed: int = 0, max_seconds: float | None = None, stopping: AbstractStopping | None = None,
+    callbacks: Sequence[Callback] = (), progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None, checkpoint_every: float = 30.0,
+) -> Fit: ...  # fmt: skip
+@overload
+def fit(
+    model: Any, data: Dataset, inference: str | AbstractMethod = "exact", *, engine: AbstractEngine | None = None,
+    seed: int = 0, max_seconds: float | None = None, stopping: AbstractStopping | None = None,
+    callbacks: Sequence[Callback] = (), progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None, checkpoint_every: float = 30.0,
+) -> Any: ...  # fmt: skip
 def fit(
     model: Any,
     data: Dataset,
@@ -37,7 +54,7 @@ def fit(
     seed: int = 0,
     max_seconds: float | None = None,
     stopping: AbstractStopping | None = None,
-    callbacks: Sequence[Callable[[Progress], bool | None]] = (),
+    callbacks: Sequence[Callback] = (),
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 30.0,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -77,7 +78,7 @@ def fit_many(
             problems = [Problem(own, target, task.prepared, held) for own, target, task in parts]
             targets = group.train(engine, problems, seeds, limits)
     ends = zip(tasks, group.runs, methods, targets, strict=True)
-    fits = [conclude(task, run, own, engine, target, started) for task, run, own, target in ends]
+    fits: list[Any] = [conclude(task, run, own, engine, target, started) for task, run, own, target in ends]
     for index, (run, fitted) in enumerate(zip(group.runs, fits, strict=True)):
         if run.gave_up:
             warnings.warn(f"Fit {index}: {complaint(run, fitted)}", DgpaxWarning, stacklevel=2)

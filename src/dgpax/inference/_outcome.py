@@ -37,7 +37,9 @@ def gp_outcome(finish: Callable, target: PyTree, model: DeepGP, data: Dataset, s
     fitted = _values_of(trained, model)
 
     def make(report: FitReport) -> Fit:
-        return Fit(fitted, posterior, report, data.num_inputs, data.input_names)
+        return Fit(
+            model=fitted, posterior=posterior, report=report, num_inputs=data.num_inputs, input_names=data.input_names
+        )
 
     return Outcome(trained, make, float(jitter), int(clipped), {}, ())
 

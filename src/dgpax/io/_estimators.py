@@ -9,8 +9,7 @@ import numpy as np
 
 from ..errors import ModelFileError
 from ..estimators import AbstractEstimator, DeepGPClassifier, DeepGPRegressor, DeepGPTransformer
-from ..inference import Fit
-from ..stride import StrideFit
+from ..fits import AbstractFit
 
 ESTIMATORS = {kind.__name__: kind for kind in (DeepGPRegressor, DeepGPClassifier, DeepGPTransformer)}
 LEARNT = (
@@ -64,7 +63,7 @@ def as_estimator(saved: SavedEstimator) -> AbstractEstimator:
         raise ModelFileError(f"The file holds no estimator that is known: {str(saved.kind)[:100]!r}.")
     if set(saved.settings) != set(kind().get_params(deep=False)) or not set(saved.learnt) <= set(LEARNT):
         raise ModelFileError(f"The file holds a {saved.kind} with other arguments, of another version of dgpax.")
-    if not isinstance(saved.learnt.get("fit_"), Fit | StrideFit):
+    if not isinstance(saved.learnt.get("fit_"), AbstractFit):
         raise ModelFileError(f"The file holds a {saved.kind} without a fitted model.")
     estimator = kind(**saved.settings)
     vars(estimator).update({name: _restored(value) for name, value in saved.learnt.items()})

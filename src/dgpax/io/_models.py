@@ -6,18 +6,16 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..alignment import WarpedFit
 from ..errors import InputTypeError, ModelFileError
 from ..estimators import AbstractEstimator
-from ..inference import Fit
+from ..fits import AbstractFit
 from ..storage import read, write
-from ..stride import StrideFit
 from ._estimators import SavedEstimator, as_estimator, as_saved
 from ._registry import REGISTRY
 from ._table_model import TableModel
 
 KIND = "dgpax model"
-Saved = Fit | StrideFit | WarpedFit | TableModel
+Saved = AbstractFit | TableModel
 
 
 def save(
@@ -49,8 +47,8 @@ def save(
 def load_model(path: str | os.PathLike[str], *, own: Sequence[type | Callable] = ()) -> Any:
     """Read a fitted model; on the same machine it predicts what the saved one did, to the last bit.
 
-    A `Fit`, a `StrideFit`, a `WarpedFit` or an estimator, whichever was saved. Of a file by `dgpax fit` it is a table's
-    model, whose `fit` is a `Fit` and whose `encoding` tells how a table becomes numbers.
+    It is a fit or an estimator, whichever was saved. Of a file by `dgpax fit` it is a table's model, whose `fit` is the
+    fit and whose `encoding` tells how a table becomes numbers.
 
     Everything in the file is checked first, and nothing in it is run: one from a stranger can at worst be a bad model.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..data import Encoding
-from ..inference import Fit
+from ..fits import AbstractFit
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class TableModel:
     """What `dgpax fit` saves: `fit` is what `dgpax.fit` returned, `encoding` how inputs become numbers; `classes` are
     the labels 0, 1, … of a classification; `details` say where it comes from."""
 
-    fit: Fit
+    fit: AbstractFit
     encoding: Encoding
     target: str
     classes: tuple[str, ...]

@@ -17,35 +17,39 @@ import abc
 import equinox as eqx
 from numpy.typing import ArrayLike
 
-from ..distributions import Gaussian
+from ..distributions import Gaussian, GaussianOverOutputs
 from ..typing import Array, Float, RandomKey
+
+AnyGaussian = Gaussian | GaussianOverOutputs
 
 
 class AbstractLikelihood(eqx.Module):
-    """p(y | f), row by row, and its integrals under a Gaussian q(f)."""
+    """p(y | f), row by row, and its integrals under a Gaussian q(f), with the covariance between the latent functions
+    of a row where these depend on each other and the integral on that."""
 
     @abc.abstractmethod
     def num_latents(self, num_outputs: int) -> int:
         """Q, how many latent functions P observed outputs need."""
 
-    def for_expectation(self, outputs) -> Gaussian:
-        """Of a layer's outputs, what `expected_log_prob` and the predicted moments depend on."""
-        return outputs.marginal()
+    @abc.abstractmethod
+    def for_expectation(self, outputs) -> AnyGaussian:
+        """Of a layer's outputs, what `expected_log_prob`, the predicted moments and the components depend on: every
+        one by itself, `outputs.marginal()`, or together where they depend on each other, `outputs.by_row()`."""
 
-    def for_density(self, outputs) -> Gaussian:
+    def for_density(self, outputs) -> AnyGaussian:
         """Of a layer's outputs, what `predictive_log_prob` depends on."""
-        return outputs.marginal()
+        return outputs.by_row()
 
     @abc.abstractmethod
     def log_prob(self, f: Float[Array, "*batch N Q"], y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
         """log p(y_n | f_n), summed over the observed outputs."""
 
     @abc.abstractmethod
-    def expected_log_prob(self, q: Gaussian, y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
+    def expected_log_prob(self, q: AnyGaussian, y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
         """E_q[log p(y_n | f_n)]: the data term of the ELBO."""
 
     @abc.abstractmethod
-    def predictive_log_prob(self, q: Gaussian, y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
+    def predictive_log_prob(self, q: AnyGaussian, y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
         """log ∫ p(y_n | f_n) q(f_n) df_n."""
 
     @abc.abstractmethod
@@ -57,14 +61,14 @@ class AbstractLikelihood(eqx.Module):
         """Var[y | f], each column alone."""
 
     @abc.abstractmethod
-    def predictive_mean(self, q: Gaussian) -> Float[Array, "*batch N E"]:
+    def predictive_mean(self, q: AnyGaussian) -> Float[Array, "*batch N E"]:
         """E[y] = E_q[E[y | f]]."""
 
     @abc.abstractmethod
-    def predictive_variance(self, q: Gaussian) -> Float[Array, "*batch N E"]:
+    def predictive_variance(self, q: AnyGaussian) -> Float[Array, "*batch N E"]:
         """Var[y] = E_q[Var[y | f]] + Var_q[E[y | f]], each column alone."""
 
-    def components(self, q: Gaussian) -> Gaussian | None:
+    def components(self, q: AnyGaussian) -> Gaussian | None:
         """Gaussians of y, of which its distribution under q is an equal mixture, [S, N, P]; None if it isn't one."""
         return None
 
@@ -85,5 +89,5 @@ class AbstractClassification(AbstractLikelihood):
     """Labels 0 … C−1; C is the attribute `num_classes`."""
 
     @abc.abstractmethod
-    def class_probabilities(self, q: Gaussian) -> Float[Array, "*batch N C"]:
+    def class_probabilities(self, q: AnyGaussian) -> Float[Array, "*batch N C"]:
         """P(y = c) for every class, integrated over q; they sum to 1."""

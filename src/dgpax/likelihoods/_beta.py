@@ -12,8 +12,8 @@ from ..distributions import Gaussian
 from ..linalg import gaussian_expectation
 from ..parameters import AbstractParameter, as_positive
 from ..typing import Array, Float
-from ._integrals import log_expectation_peaked
-from ._scalar import AbstractQuadratureLikelihood, positive
+from ._integrals import log_expectation_peaked, positive
+from ._scalar import AbstractQuadratureLikelihood
 from ._support import UNIT_INTERVAL, Support
 
 

@@ -10,6 +10,7 @@ from ..distributions import Gaussian
 from ..parameters import AbstractParameter, as_positive
 from ..typing import Array, Float
 from ._integrals import LOG_2PI
+from ._multivariate import log_normal_together
 from ._scalar import AbstractScalarLikelihood
 from ._support import REAL, Support
 
@@ -38,6 +39,11 @@ class GaussianNoise(AbstractScalarLikelihood):
 
     def predictive_log_density(self, mean, variance, y):
         return log_normal(y - mean, variance + self.noise_variance.value)
+
+    def log_density_together(self, q, y):
+        """log N(y; mean, covariance + σ²I)."""
+        noise = self.noise_variance.value[..., None] * jnp.eye(y.shape[-1], dtype=y.dtype)
+        return log_normal_together(q.mean, q.covariance + noise, y)
 
     def conditional_mean(self, f):
         return f

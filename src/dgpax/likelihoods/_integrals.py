@@ -81,3 +81,9 @@ def grid(low: Float[Array, "*shape"], high: Float[Array, "*shape"], num_points: 
     low, high = lax.stop_gradient((low, high))
     fraction = jnp.linspace(0.0, 1.0, num_points, dtype=low.dtype).reshape(-1, *([1] * low.ndim))
     return low + fraction * (high - low)
+
+
+def positive(variance: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
+    """The variance, with 0 (a point mass) raised to 1e-103, or 1e-13 in single precision: small enough to change
+    nothing, large enough that √variance and 1/variance have finite derivatives."""
+    return jnp.maximum(variance, float(jnp.finfo(variance.dtype).tiny) ** (1 / 3))

@@ -11,7 +11,8 @@ from ..distributions import Gaussian
 from ..errors import InputError
 from ..typing import Array, Float, RandomKey
 from ._base import AbstractClassification
-from ._scalar import AbstractScalarLikelihood, positive
+from ._integrals import positive
+from ._scalar import AbstractScalarLikelihood
 from ._support import Support, labels
 
 

@@ -9,10 +9,9 @@ import jax.random as jr
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..distributions import Gaussian
 from ..errors import InputError
 from ..typing import Array, Bool, Float, RandomKey
-from ._base import AbstractClassification
+from ._base import AbstractClassification, AnyGaussian
 from ._support import check_support, labels
 
 
@@ -26,7 +25,7 @@ class AbstractMulticlass(AbstractClassification):
         """log p(y = c | f)."""
 
     @abc.abstractmethod
-    def expected_log_probabilities(self, q: Gaussian) -> Float[Array, "*batch N C"]:
+    def expected_log_probabilities(self, q: AnyGaussian) -> Float[Array, "*batch N C"]:
         """E_q[log p(y = c | f)]."""
 
     def num_latents(self, num_outputs: int) -> int:
@@ -37,13 +36,16 @@ class AbstractMulticlass(AbstractClassification):
             )
         return self.num_classes
 
+    def for_expectation(self, outputs) -> AnyGaussian:
+        return outputs.by_row()
+
     def log_prob(self, f: Float[Array, "*batch N C"], y: Float[Array, "*#batch N 1"]) -> Float[Array, "*batch N"]:
         return self._pick(self.log_probabilities(f), y)
 
-    def expected_log_prob(self, q: Gaussian, y: Float[Array, "*#batch N 1"]) -> Float[Array, "*batch N"]:
+    def expected_log_prob(self, q: AnyGaussian, y: Float[Array, "*#batch N 1"]) -> Float[Array, "*batch N"]:
         return self._pick(self.expected_log_probabilities(q), y)
 
-    def predictive_log_prob(self, q: Gaussian, y: Float[Array, "*#batch N 1"]) -> Float[Array, "*batch N"]:
+    def predictive_log_prob(self, q: AnyGaussian, y: Float[Array, "*#batch N 1"]) -> Float[Array, "*batch N"]:
         probabilities = self.class_probabilities(q)
         return self._pick(jnp.log(jnp.maximum(probabilities, jnp.finfo(probabilities.dtype).tiny)), y)
 
@@ -54,10 +56,10 @@ class AbstractMulticlass(AbstractClassification):
         p = self.conditional_mean(f)
         return p * (1.0 - p)
 
-    def predictive_mean(self, q: Gaussian) -> Float[Array, "*batch N C"]:
+    def predictive_mean(self, q: AnyGaussian) -> Float[Array, "*batch N C"]:
         return self.class_probabilities(q)
 
-    def predictive_variance(self, q: Gaussian) -> Float[Array, "*batch N C"]:
+    def predictive_variance(self, q: AnyGaussian) -> Float[Array, "*batch N C"]:
         p = self.class_probabilities(q)
         return p * (1.0 - p)
 

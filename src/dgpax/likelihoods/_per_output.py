@@ -11,10 +11,11 @@ import jax.random as jr
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..distributions import Gaussian
+from ..distributions import Gaussian, GaussianOverOutputs
 from ..errors import InputError
 from ..typing import Array, Float, RandomKey
-from ._base import AbstractLikelihood
+from ._base import AbstractLikelihood, AnyGaussian
+from ._dependent import log_density_together
 
 
 class PerOutput(AbstractLikelihood):
@@ -41,15 +42,20 @@ class PerOutput(AbstractLikelihood):
             )
         return self._latents()[-1].stop
 
+    def for_expectation(self, outputs) -> AnyGaussian:
+        return outputs.by_row()
+
     def log_prob(self, f: Float[Array, "*batch N Q"], y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
         parts = zip(self.likelihoods, self._split(f), _columns(y), strict=True)
         return _sum(likelihood.log_prob(f, y) for likelihood, f, y in parts)
 
-    def expected_log_prob(self, q: Gaussian, y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
+    def expected_log_prob(self, q: AnyGaussian, y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
         parts = zip(self.likelihoods, self._split_gaussian(q), _columns(y), strict=True)
         return _sum(likelihood.expected_log_prob(q, y) for likelihood, q, y in parts)
 
-    def predictive_log_prob(self, q: Gaussian, y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
+    def predictive_log_prob(self, q: AnyGaussian, y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
+        if isinstance(q, GaussianOverOutputs):
+            return log_density_together(self, q, y)
         parts = zip(self.likelihoods, self._split_gaussian(q), _columns(y), strict=True)
         return _sum(likelihood.predictive_log_prob(q, y) for likelihood, q, y in parts)
 
@@ -59,10 +65,10 @@ class PerOutput(AbstractLikelihood):
     def conditional_variance(self, f: Float[Array, "*batch N Q"]) -> Float[Array, "*batch N E"]:
         return self._join(lambda likelihood, f: likelihood.conditional_variance(f), self._split(f))
 
-    def predictive_mean(self, q: Gaussian) -> Float[Array, "*batch N E"]:
+    def predictive_mean(self, q: AnyGaussian) -> Float[Array, "*batch N E"]:
         return self._join(lambda likelihood, q: likelihood.predictive_mean(q), self._split_gaussian(q))
 
-    def predictive_variance(self, q: Gaussian) -> Float[Array, "*batch N E"]:
+    def predictive_variance(self, q: AnyGaussian) -> Float[Array, "*batch N E"]:
         return self._join(lambda likelihood, q: likelihood.predictive_variance(q), self._split_gaussian(q))
 
     def sample(self, key: RandomKey, f: Float[Array, "*batch N Q"]) -> Float[Array, "*batch N P"]:
@@ -86,11 +92,18 @@ class PerOutput(AbstractLikelihood):
     def _split(self, f: Float[Array, "*batch N Q"]) -> list[Float[Array, "*batch N _"]]:
         return [f[..., latents] for latents in self._latents()]
 
-    def _split_gaussian(self, q: Gaussian) -> list[Gaussian]:
-        return [Gaussian(q.mean[..., latents], q.variance[..., latents]) for latents in self._latents()]
+    def _split_gaussian(self, q: AnyGaussian) -> list[AnyGaussian]:
+        return [_latents_of(q, latents) for latents in self._latents()]
 
     def _join(self, function: Callable, parts) -> Float[Array, "..."]:
         return jnp.concatenate([function(*pair) for pair in zip(self.likelihoods, parts, strict=True)], axis=-1)
+
+
+def _latents_of(q: AnyGaussian, own: slice) -> AnyGaussian:
+    """q of some of the latent functions, together where there are several that depend on each other."""
+    if isinstance(q, Gaussian) or own.stop - own.start == 1:
+        return Gaussian(q.mean[..., own], q.variance[..., own])
+    return GaussianOverOutputs(q.mean[..., own], q.covariance[..., own, own])
 
 
 def _columns(y):

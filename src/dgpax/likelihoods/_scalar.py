@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import abc
 
-import jax.numpy as jnp
 from numpy.typing import ArrayLike
 
-from ..distributions import Gaussian
+from ..distributions import Gaussian, GaussianOverOutputs
 from ..linalg import gaussian_expectation
 from ..typing import Array, Float
 from ._base import AbstractLikelihood
+from ._dependent import log_density_together
+from ._integrals import positive
 from ._missing import sum_observed
 from ._support import Support, check_support
 
@@ -45,6 +46,9 @@ class AbstractScalarLikelihood(AbstractLikelihood):
     def num_latents(self, num_outputs: int) -> int:
         return num_outputs
 
+    def for_expectation(self, outputs) -> Gaussian:
+        return outputs.marginal()
+
     def log_prob(self, f: Float[Array, "*batch N P"], y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
         return sum_observed(lambda y: self.log_density(f, y), y, self.support.member)
 
@@ -52,9 +56,17 @@ class AbstractScalarLikelihood(AbstractLikelihood):
         variance = positive(q.variance)
         return sum_observed(lambda y: self.expected_log_density(q.mean, variance, y), y, self.support.member)
 
-    def predictive_log_prob(self, q: Gaussian, y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
+    def predictive_log_prob(
+        self, q: Gaussian | GaussianOverOutputs, y: Float[Array, "*#batch N P"]
+    ) -> Float[Array, "*batch N"]:
+        if isinstance(q, GaussianOverOutputs):
+            return self.log_density_together(q, y)
         variance = positive(q.variance)
         return sum_observed(lambda y: self.predictive_log_density(q.mean, variance, y), y, self.support.member)
+
+    def log_density_together(self, q: GaussianOverOutputs, y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
+        """The same for outputs that depend on each other."""
+        return log_density_together(self, q, y)
 
     def encode(self, y: Float[Array, "*batch N P"]) -> Float[Array, "*batch N P"]:
         return y
@@ -73,9 +85,3 @@ class AbstractQuadratureLikelihood(AbstractScalarLikelihood):
 
     def expected_log_density(self, mean, variance, y):
         return gaussian_expectation(lambda f: self.log_density(f, y), mean, variance, self.quadrature_order)
-
-
-def positive(variance: Float[Array, "*shape"]) -> Float[Array, "*shape"]:
-    """The variance, with 0 (a point mass) raised to 1e-103, or 1e-13 in single precision: small enough to change
-    nothing, large enough that √variance and 1/variance have finite derivatives."""
-    return jnp.maximum(variance, float(jnp.finfo(variance.dtype).tiny) ** (1 / 3))

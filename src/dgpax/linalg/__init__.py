@@ -21,6 +21,7 @@ from ._precision import matmul as matmul
 from ._quadratic import bilinear_forms as bilinear_forms
 from ._quadratic import quadratic_forms as quadratic_forms
 from ._quadratic import row_norms as row_norms
+from ._quadrature import even_normals as even_normals
 from ._quadrature import gauss_hermite as gauss_hermite
 from ._quadrature import gaussian_expectation as gaussian_expectation
 from ._roots import AbstractRoot as AbstractRoot

@@ -1,4 +1,4 @@
-"""Gauss-Hermite quadrature for expectations under a Gaussian."""
+"""Expectations under Gaussians: Gauss-Hermite quadrature in one dimension, evenly spread points in several."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from functools import lru_cache
 
 import jax.numpy as jnp
 import numpy as np
+from scipy.stats import norm, qmc
 
-from ..typing import Array, Float
+from ..typing import Array, Float, Shaped
+
+SOBOL_BITS = 30
 
 
 @lru_cache(maxsize=32)
@@ -31,3 +34,14 @@ def gaussian_expectation(
     stddev = jnp.where(positive, jnp.sqrt(jnp.where(positive, variance, 1.0)), 0.0)
     values = function(mean + stddev * nodes)
     return jnp.tensordot(jnp.asarray(weights, values.dtype), values, axes=1, precision="highest")
+
+
+@lru_cache(maxsize=32)
+def even_normals(num_points: int, size: int, seed: int = 0) -> Shaped[np.ndarray, "S Q"]:
+    """Scrambled Sobol points [Owen 1998, "Scrambling Sobol' and Niederreiter-Xing points"], as normal numbers.
+
+    Each point is a fair draw, and averages over them are closer than those over independent draws.
+    """
+    sequence = qmc.Sobol(size, bits=SOBOL_BITS, rng=np.random.default_rng(seed))
+    points = sequence.random_base2((num_points - 1).bit_length())[:num_points]
+    return norm.ppf(points + 0.5 * 2.0**-SOBOL_BITS)

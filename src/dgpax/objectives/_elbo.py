@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -45,7 +46,7 @@ class ELBO(AbstractObjective):
     chunk_rows: int | None = eqx.field(static=True, default=None)
 
     def terms(self, target, data, key):
-        return elbo(*target[:2], data, key=key, num_samples=self.num_samples, chunk_rows=self.chunk_rows)
+        return elbo(target[0], target[1], data, key=key, num_samples=self.num_samples, chunk_rows=self.chunk_rows)
 
 
 class SampledELBO(AbstractObjective):
@@ -55,7 +56,9 @@ class SampledELBO(AbstractObjective):
     chunk_rows: int | None = eqx.field(static=True, default=None)
 
     def terms(self, target, data, key):
-        return sampled_elbo(*target[:2], data, key=key, num_samples=self.num_samples, chunk_rows=self.chunk_rows)
+        return sampled_elbo(
+            target[0], target[1], data, key=key, num_samples=self.num_samples, chunk_rows=self.chunk_rows
+        )
 
 
 class Predictive(AbstractObjective):
@@ -71,7 +74,8 @@ class Predictive(AbstractObjective):
 
     def terms(self, target, data, key):
         return predictive_objective(
-            *target[:2],
+            target[0],
+            target[1],
             data,
             key=key,
             num_samples=self.num_samples,
@@ -133,9 +137,7 @@ def predictive_objective(
     """
     functions, noise = _drawn(model, posterior, batch, key, num_samples)
     terms = _terms(model, posterior, functions, batch, noise, chunk_rows, _log_mean_density)
-    return VariationalTerms(
-        terms.log_likelihood, kl_weight * terms.kl, kl_weight * jnp.asarray(terms.latent_kl), terms.jitter
-    )
+    return replace(terms, kl=kl_weight * terms.kl, latent_kl=kl_weight * terms.latent_kl)
 
 
 def _drawn(
@@ -171,10 +173,10 @@ def _terms(
         return jnp.sum(own.weighted(row_term(model.likelihood, outputs, y)))
 
     return VariationalTerms(
-        batch.scale * sum_over_rows(of_rows, (model, functions, carry), rows, chunk_rows),
-        posterior.kl(model.layers, carry),
-        batch.scale * latent_kl(model, posterior, batch),
-        carry.jitter(),
+        log_likelihood=batch.scale * sum_over_rows(of_rows, (model, functions, carry), rows, chunk_rows),
+        kl=posterior.kl(model.layers, carry),
+        latent_kl=batch.scale * latent_kl(model, posterior, batch),
+        jitter=carry.jitter(),
     )
 
 

@@ -30,7 +30,7 @@ class ImportanceWeighted(AbstractObjective):
 
     def terms(self, target, data, key):
         return importance_weighted_elbo(
-            *target[:2], data, key=key, num_weights=self.num_weights, num_samples=self.num_samples
+            target[0], target[1], data, key=key, num_weights=self.num_weights, num_samples=self.num_samples
         )
 
 
@@ -76,7 +76,9 @@ def importance_weighted_elbo(
     log_weights = likelihood.expected_log_prob(likelihood.for_expectation(outputs), y) + log_ratio
     per_row = logsumexp(log_weights, axis=-1) - jnp.log(num_weights)
     total = batch.scale * jnp.sum(batch.weighted(per_row)) / num_samples
-    return VariationalTerms(total, posterior.kl(model.layers, carry), 0.0, carry.jitter())
+    return VariationalTerms(
+        log_likelihood=total, kl=posterior.kl(model.layers, carry), latent_kl=0.0, jitter=carry.jitter()
+    )
 
 
 def _check(num_weights: int) -> None:

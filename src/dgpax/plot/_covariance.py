@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..fits import Fit
-from ..metrics import inducing_covariance
+from ..prediction import inducing_covariance
 from ._style import axis_or_new
 
 if TYPE_CHECKING:

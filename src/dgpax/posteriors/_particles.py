@@ -7,6 +7,7 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 
 from ..typing import Array, Float
@@ -53,6 +54,13 @@ class Particles(AbstractLayerwise):
     def moments(self, index, A, carry):
         mean = self._mean(index, A)
         return Moments(mean, jnp.zeros((*mean.shape, 0), mean.dtype))
+
+    def layerwise(self, key, shape):
+        """As many of the draws, in random order and again from the first where there are fewer."""
+        if self.shape in ((), shape):
+            return self
+        chosen = jnp.resize(jr.permutation(key, self.shape[0]), shape)
+        return Particles([block[chosen] if eqx.is_array(block) else block for block in self.blocks])
 
     def suitable_samples(self, wanted):
         """One for every draw."""

@@ -5,6 +5,9 @@ from ._collapse import LayerUncertainty as LayerUncertainty
 from ._collapse import compositional_report as compositional_report
 from ._composition import LayerDraws as LayerDraws
 from ._composition import layer_draws as layer_draws
+from ._correlations import InducingCovariance as InducingCovariance
+from ._correlations import inducing_covariance as inducing_covariance
+from ._correlations import layer_correlations as layer_correlations
 from ._held_out import HeldOut as HeldOut
 from ._input_noise import NoisyInputVariance as NoisyInputVariance
 from ._input_noise import curvature_given_points as curvature_given_points

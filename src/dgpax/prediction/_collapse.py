@@ -8,9 +8,9 @@ import numpy as np
 
 from ..covariances import IndependentProcesses
 from ..errors import InputError
-from ..fits import Fit
+from ..fits import AbstractFit
 from ..layers import GPLayer, gp_layers
-from ._composition import LayerDraws, layer_draws
+from ._composition import LayerDraws, layer_draws, with_posterior
 
 MOST_ROWS = 100
 COLLAPSED = 0.01
@@ -74,7 +74,7 @@ class CompositionalReport(NamedTuple):
         return "\n".join([*lines, self.warning] if self.warning else lines)
 
 
-def compositional_report(fitted: Fit, x, *, num_draws: int = 200, seed: int = 0) -> CompositionalReport:
+def compositional_report(fitted: AbstractFit, x, *, num_draws: int = 200, seed: int = 0) -> CompositionalReport:
     """How much uncertainty is left inside a fitted model, for any posterior family [CU, section 5].
 
     Of the rows of x, which should span the data, at most 100 are used. Print the result to read it.
@@ -83,8 +83,9 @@ def compositional_report(fitted: Fit, x, *, num_draws: int = 200, seed: int = 0)
     if rows.ndim == 0 or len(rows) == 0:
         raise InputError("compositional_report(fitted, x) needs at least one row.")
     rows = rows[np.unique(np.linspace(0, len(rows) - 1, MOST_ROWS).astype(int))]
-    draws = layer_draws(fitted, rows, num_draws=num_draws, seed=seed)
-    own = gp_layers(fitted.model.layers).items()
+    own = with_posterior(fitted, "compositional_report()")
+    draws = layer_draws(own, rows, num_draws=num_draws, seed=seed)
+    gp = gp_layers(own.model.layers).items()
     layers = tuple(
         LayerUncertainty(
             index,
@@ -92,10 +93,10 @@ def compositional_report(fitted: Fit, x, *, num_draws: int = 200, seed: int = 0)
             _prior_variance(layer, draws, place),
             float(np.mean(np.var(np.mean(draws.functions[place], axis=0), axis=0))),
         )
-        for place, ((index, layer), variance) in enumerate(zip(own, draws.variances, strict=True))
+        for place, ((index, layer), variance) in enumerate(zip(gp, draws.variances, strict=True))
     )
     spread = float(np.mean(np.var(np.asarray(draws.composition), axis=0)))
-    return CompositionalReport(type(fitted.posterior).__name__, layers, spread)
+    return CompositionalReport(type(own.posterior).__name__, layers, spread)
 
 
 def _prior_variance(layer: GPLayer, draws: LayerDraws, place: int) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..data import check_inputs
 from ..errors import InputError
-from ..fits import Fit, Functions
+from ..fits import AbstractFit, Fit, Functions
 from ..layers import gp_layers, refuse_latents
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
@@ -41,19 +41,29 @@ class LayerDraws(eqx.Module):
         return tuple(jnp.var(values, axis=0) for values in self.functions)
 
 
-def layer_draws(fitted: Fit, x, *, num_draws: int = 25, at: Sequence[Any] | None = None, seed: int = 0) -> LayerDraws:
+def layer_draws(
+    fitted: AbstractFit, x, *, num_draws: int = 25, at: Sequence[Any] | None = None, seed: int = 0
+) -> LayerDraws:
     """Draws of all layers of a fitted model, of any posterior family, and of their composition at the rows of x.
 
     A draw is one function per layer, evaluated at all its inputs together: O(N³). `at` has the inputs at which every
     GP layer is looked at, in the model's units; None takes the average over draws of what it is given at the rows.
-    Particles have one draw each. For the picture see `plot.layers`.
+    For the picture see `plot.layers`.
     """
-    model = fitted.model
+    own = with_posterior(fitted, "layer_draws()")
+    model = own.model
     refuse_latents(model.layers, "layer_draws()")
     if num_draws < 2:
         raise InputError(f"layer_draws(num_draws=...) must be at least 2 to show a spread; got {num_draws}.")
     rows = check_inputs(x, fitted.num_inputs, fitted.input_names)
-    return _draws(model, fitted.posterior, rows, _checked(at, model, rows), jr.key(seed), num_draws)
+    return _draws(model, own.posterior, rows, _checked(at, model, rows), jr.key(seed), num_draws)
+
+
+def with_posterior(fitted: AbstractFit, what: str) -> Fit:
+    """The fit, if it believes something about every layer by itself."""
+    if not isinstance(fitted, Fit):
+        raise InputError(f"{what} is for a Fit, whose posterior is of all layers; got {type(fitted).__name__}.")
+    return fitted
 
 
 @eqx.filter_jit
@@ -68,13 +78,13 @@ def _draws(
     x = model.inputs_to_model_units(rows)
     key_outputs, key_rows = jr.split(key)
     posterior = posterior.layerwise(key_outputs, (num_draws,))
-    functions, looks = Functions(posterior, posterior.begin(model.layers), key_rows, num_draws), []
+    visitor, looks = Functions(posterior, posterior.begin(model.layers), key_rows, num_draws), []
 
     def visit(index, random, given, state):
         own = wanted[index]
         if own is None and given.ndim > 2:
             own = jnp.mean(given, axis=0)
-        values, _ = functions(index, random, given if own is None else _below(given, own), state)
+        values, _ = visitor(index, random, given if own is None else _below(given, own), state)
         f = values[:, : x.shape[0]]
         inputs = jnp.broadcast_to(given, (*f.shape[:-1], given.shape[-1]))
         looks.append((inputs, f, given if own is None else own, f if own is None else values[:, x.shape[0] :]))

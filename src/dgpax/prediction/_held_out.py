@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 
@@ -49,7 +51,7 @@ class HeldOut(eqx.Module):
         _check_columns(self.rows, model)
         rows = model.to_model_units(self.rows)
         over = "outputs" if model.layers[-1].num_outputs > 1 else None
-        q = latent(model, posterior, rows.x, num_samples=self.num_samples, seed=0, over=over)
+        q: Any = latent(model, posterior, rows.x, num_samples=self.num_samples, seed=0, over=over)
         return float(jnp.mean(density_of_rows(model, q, rows.y)))
 
 

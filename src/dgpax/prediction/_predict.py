@@ -1,25 +1,21 @@
 """Predictions at new inputs, in the units of the raw data, for whatever inferred the model.
 
-A model with one layer has a Gaussian prediction. Behind inner layers it is a mixture over their samples: exact
-moments, quantiles and densities of the mixture, never one sampled path and never an average of variances.
+A model with one layer has a Gaussian prediction. Behind inner layers it is a mixture over their samples, and that of an
+ensemble one over its parts: exact moments, quantiles and densities of the mixture, never one sampled path and never an
+average of variances.
 """
 
 from __future__ import annotations
 
-import equinox as eqx
-import jax.numpy as jnp
+from collections.abc import Callable, Sequence
 
-from ..distributions import (
-    AbstractDistribution,
-    AbstractJointGaussian,
-    Gaussian,
-    GaussianOverOutputs,
-    JointMixture,
-    Mixture,
-)
+import equinox as eqx
+import numpy as np
+
+from ..distributions import AbstractDistribution, AbstractJointGaussian, Gaussian, JointMixture, Mixture
 from ..errors import InputError
-from ..fits import AbstractFit
-from ..likelihoods import AbstractLikelihood
+from ..fits import AbstractFit, in_units_of, over_outputs, pooled
+from ..model import DeepGP
 from ._rows import by_chunks
 
 MAX_JOINT_BYTES = 4 * 2**30
@@ -46,14 +42,14 @@ def predict(fitted: AbstractFit, x, *, num_samples: int = 100, seed: int = 0) ->
     >>> bool((low < prediction.mean).all() and (prediction.mean < high).all())
     True
     """
-    likelihood = fitted.model.likelihood
-    q = by_chunks(fitted, x, num_samples, seed, lambda f, rows: _components(likelihood, f.marginal()))
-    if q is None:
-        raise InputError(
-            f"predict() gives Gaussians and mixtures of them, which {type(likelihood).__name__} doesn't have. "
-            "Use predict_moments, predict_quantiles, log_density or class_probabilities."
-        )
-    return fitted.model.to_raw_units(_mixture(q))
+    answers = by_chunks(fitted, x, num_samples, seed, lambda f, rows: components(f.model, f.marginal()), _all_of_them)
+    for (_, part), q in zip(fitted.parts, answers, strict=True):
+        if q is None:
+            raise InputError(
+                f"predict() gives Gaussians and mixtures of them, which {type(part.model.likelihood).__name__} doesn't "
+                "have. Use predict_moments, predict_quantiles, log_density or class_probabilities."
+            )
+    return fitted.model.to_raw_units(mixture_of_parts(fitted, answers))
 
 
 def predict_latent(fitted: AbstractFit, x, *, num_samples: int = 100, seed: int = 0) -> AbstractDistribution:
@@ -69,7 +65,8 @@ def predict_latent(fitted: AbstractFit, x, *, num_samples: int = 100, seed: int 
     >>> bool((noise_free.stddev < noisy.stddev).all())
     True
     """
-    return fitted.model.to_raw_units(_mixture(by_chunks(fitted, x, num_samples, seed, lambda f, rows: f.marginal())))
+    answers = by_chunks(fitted, x, num_samples, seed, lambda f, rows: f.marginal(), _all_of_them)
+    return fitted.model.to_raw_units(mixture_of_parts(fitted, answers))
 
 
 def predict_jointly(
@@ -88,23 +85,38 @@ def predict_jointly(
     """
     inputs, P = fitted.inputs(x), fitted.model.layers[-1].num_outputs
     entries = {"inputs": P * len(inputs) ** 2, "outputs": len(inputs) * P**2, "both": (len(inputs) * P) ** 2}
-    samples = num_samples if len(fitted.model.layers) > 1 else 1
+    samples = sum(num_samples if len(part.model.layers) > 1 else 1 for _, part in fitted.parts)
     needed = 3 * samples * entries.get(over, 0) * inputs.dtype.itemsize
     if needed > MAX_JOINT_BYTES:
         raise MemoryError(
             f"The covariance over {over} of {len(inputs)} rows would need about {needed / 2**30:.1f} GiB. "
             "Use predict() for the variances, or fewer rows or samples."
         )
-    q = fitted.latent_jointly(inputs, over, num_samples=num_samples, seed=seed)
-    if isinstance(q, Gaussian):
-        q = GaussianOverOutputs(q.mean, q.variance[..., None] * jnp.eye(q.mean.shape[-1], dtype=q.mean.dtype))
-    return fitted.model.joint_to_raw_units(q if q.mean.ndim == 2 else JointMixture(q))
+    answers = []
+    for _, part in fitted.parts:
+        own = part.latent_jointly(part.inputs(x), over, num_samples=num_samples, seed=seed)
+        answers.append(over_outputs(own) if isinstance(own, Gaussian) else own)
+    return fitted.model.joint_to_raw_units(_pooled(fitted, answers, JointMixture))
 
 
 @eqx.filter_jit
-def _components(likelihood: AbstractLikelihood, q: Gaussian) -> Gaussian | None:
-    return likelihood.components(q)
+def components(model: DeepGP, q: Gaussian) -> Gaussian | None:
+    """Those of new observations, in the model's units, if their distribution is a mixture of Gaussians."""
+    return model.likelihood.components(q)
 
 
-def _mixture(q: Gaussian) -> AbstractDistribution:
-    return q if q.mean.ndim == 2 else Mixture(q)
+def mixture_of_parts(fitted: AbstractFit, answers: Sequence[Gaussian]) -> Gaussian | Mixture:
+    """The distribution in the units of the fit's model, from what its parts say in their own."""
+    return _pooled(fitted, answers, Mixture)
+
+
+def _pooled(fitted: AbstractFit, answers: Sequence, mixture: Callable):
+    """A single Gaussian stays one; components of one part keep their equal weights."""
+    if len(answers) == 1:
+        return answers[0] if answers[0].mean.ndim == 2 else mixture(answers[0])
+    pairs = zip(fitted.parts, answers, strict=True)
+    return mixture(*pooled([(weight, in_units_of(fitted.model, part.model, q)) for (weight, part), q in pairs]))
+
+
+def _all_of_them(weights: np.ndarray, answers: list) -> tuple:
+    return tuple(answers)

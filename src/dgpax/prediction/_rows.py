@@ -8,11 +8,14 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
+from ..data import check_inputs
 from ..distributions import AbstractJointGaussian, Gaussian
 from ..errors import InputError
 from ..fits import AbstractFit
+from ..model import DeepGP
 from ..typing import Array, Float, PyTree
 
 SIZES = (64, 256, 1024, 4096)
@@ -28,6 +31,10 @@ class Asked(NamedTuple):
     num_samples: int
     seed: int
 
+    @property
+    def model(self) -> DeepGP:
+        return self.fitted.model
+
     def marginal(self) -> Gaussian:
         """Every row and output by itself."""
         return self.fitted.latent(self.x, num_samples=self.num_samples, seed=self.seed)
@@ -38,20 +45,26 @@ class Asked(NamedTuple):
 
 
 def by_chunks(
-    fitted: AbstractFit, x, num_samples: int, seed: int, function: Callable[[Asked, slice], PyTree]
+    fitted: AbstractFit,
+    x,
+    num_samples: int,
+    seed: int,
+    answer: Callable[[Asked, slice], PyTree],
+    combine: Callable[[np.ndarray, list[PyTree]], PyTree],
 ) -> PyTree:
-    """function(f at the rows, which rows) for all rows of raw inputs; arrays have the rows second to last.
+    """combine(weights, answers of all parts of a fit) for all rows of raw inputs; arrays have the rows second to last.
 
-    The rows of the last chunks are filled up with copies, whose results are dropped. What all rows give is written in
-    place: there are never two copies of it.
+    A part answers answer(its f at the rows, which rows). The rows of the last chunks are filled up with copies, whose
+    results are dropped. What all rows give is written in place: there are never two copies of it.
     """
     if num_samples < 1:
         raise InputError(f"num_samples must be at least 1; got {num_samples}.")
-    inputs = fitted.inputs(x)
-    num_rows, result = len(inputs), None
+    inputs = check_inputs(x, fitted.num_inputs, fitted.input_names)
+    num_rows, result, weights = len(inputs), None, np.asarray([weight for weight, _ in fitted.parts])
     for start, count, size in _chunks(num_rows, max(SIZES[1], SAMPLE_ROWS // num_samples)):
-        rows = slice(start, start + count)
-        part = function(Asked(fitted, _filled(inputs[rows], size), num_samples, seed), rows)
+        rows, chunk = slice(start, start + count), _filled(inputs[start : start + count], size)
+        asked = [Asked(part, part.model.inputs_to_model_units(chunk), num_samples, seed) for _, part in fitted.parts]
+        part = combine(weights, [answer(f, rows) for f in asked])
         part = jax.tree.map(lambda leaf, count=count: lax.slice_in_dim(leaf, 0, count, axis=leaf.ndim - 2), part)
         if count == num_rows:
             return part

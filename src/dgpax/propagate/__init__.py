@@ -14,6 +14,7 @@ from ._independent import IndependentOutputs as IndependentOutputs
 from ._noise import Noise as Noise
 from ._noise import draw_noise as draw_noise
 from ._noise import even_noise as even_noise
+from ._noise import even_normals as even_normals
 from ._noise import for_rows as for_rows
 from ._patches import PatchOutputs as PatchOutputs
 from ._shared import SharedOutputs as SharedOutputs

@@ -82,9 +82,13 @@ class AbstractOutputs(eqx.Module):
     def over_inputs(self) -> GaussianOverInputs:
         """With the covariance between the rows, [..., P, N, N]."""
 
-    @abc.abstractmethod
     def by_row(self) -> Gaussian | GaussianOverOutputs:
         """The outputs of a row, together where they depend on each other."""
+        return self.marginal() if self.at.layer.num_outputs == 1 else self.together()
+
+    @abc.abstractmethod
+    def together(self) -> Gaussian | GaussianOverOutputs:
+        """The same for several outputs."""
 
     def over_outputs(self) -> GaussianOverOutputs:
         """With the covariance between the outputs, [..., N, P, P], zeros included."""

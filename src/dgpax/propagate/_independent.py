@@ -35,7 +35,7 @@ class IndependentOutputs(AbstractOutputs):
             covariance = einsum("pl,...lnm->...pnm", self.processes.mixing**2, covariance)
         return GaussianOverInputs(mean, covariance)
 
-    def by_row(self):
+    def together(self):
         q, W = self.at.jointly(self._projection()), self.processes.mixing
         if W is None:
             return eqx.tree_at(lambda q: q.mean, q, q.mean + self.at.mean)

@@ -6,14 +6,14 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from scipy.stats import norm, qmc
 
 from ..layers import Layers
-from ..typing import Array, Float, RandomKey, Shaped
+from ..linalg import even_normals
+from ..typing import Array, Float, RandomKey
 
 Noise = tuple[Float[Array, "..."] | None, ...]
 EVEN_UP_TO = 1_000
-SOBOL_BITS = 30
+"""Where a draw takes more numbers, as for images, even points gain nothing over independent ones."""
 
 
 def draw_noise(layers: Layers, key: RandomKey, num_samples: int, num_rows: int, dtype) -> Noise:
@@ -33,23 +33,11 @@ def even_noise(layers: Layers, num_samples: int, seed: int, dtype) -> Noise:
     widths = _widths(layers)
     if not any(widths):
         return (None,) * len(widths)
-    normals = _even_normals(num_samples, sum(widths), seed)[:, None, :]
+    shape, independent = (num_samples, sum(widths)), np.random.default_rng(seed)
+    normals = even_normals(*shape, seed) if shape[1] <= EVEN_UP_TO else independent.normal(size=shape)
     ends = np.cumsum(widths)
-    parts = (normals[..., end - width : end] for end, width in zip(ends, widths, strict=True))
+    parts = (normals[:, None, end - width : end] for end, width in zip(ends, widths, strict=True))
     return tuple(jnp.asarray(part, dtype) if part.size else None for part in parts)
-
-
-def _even_normals(num_samples: int, size: int, seed: int) -> Shaped[np.ndarray, "S Q"]:
-    """Scrambled Sobol points [Owen 1998, "Scrambling Sobol' and Niederreiter-Xing points"], as normal numbers.
-
-    Each point is a fair draw, and averages over them are closer than those over independent draws. Where a draw takes
-    very many numbers, as for images, that gains nothing, and they are independent.
-    """
-    if size > EVEN_UP_TO:
-        return np.random.default_rng(seed).normal(size=(num_samples, size))
-    sequence = qmc.Sobol(size, bits=SOBOL_BITS, rng=np.random.default_rng(seed))
-    points = sequence.random_base2((num_samples - 1).bit_length())[:num_samples]
-    return norm.ppf(points + 0.5 * 2.0**-SOBOL_BITS)
 
 
 def for_rows(noise: Noise, num_rows: int) -> Noise:

@@ -28,7 +28,7 @@ class PatchOutputs(AbstractOutputs):
         covariance = covariance.reshape(*covariance.shape[:-4], size, *covariance.shape[-2:])
         return GaussianOverInputs(mean.reshape(*x.shape[:-2], -1, x.shape[-2]).mT + self.at.mean, covariance)
 
-    def by_row(self):
+    def together(self):
         x, size = self.at.x, self.at.layer.num_outputs
         mean, covariance = joint_moments(self.at, self.processes.kernel, self.processes.grid.patches(x))
         apart = einsum("...cpq,cd->...pcqd", covariance, self._channels())

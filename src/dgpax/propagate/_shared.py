@@ -25,7 +25,7 @@ class SharedOutputs(AbstractOutputs):
         both = self.over_both()
         return GaussianOverInputs(both.mean, einsum("...npmp->...pnm", both.covariance))
 
-    def by_row(self):
+    def together(self):
         q = self.at.jointly(self._projection())
         return eqx.tree_at(lambda q: q.mean, q, q.mean + self.at.mean)
 

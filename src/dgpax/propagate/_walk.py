@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 
-from ..layers import Given, GPLayer, LatentVariables, Layers
+from ..layers import Given, GPLayer, Layers
 from ..typing import Array, Float
 
 State = TypeVar("State")
-Visit = Callable[[int, GPLayer | LatentVariables, Float[Array, "*b N D"], State], tuple[Float[Array, "..."], State]]
+Visit = Callable[[int, Any, Float[Array, "*b N D"], State], tuple[Float[Array, "..."], State]]
 
 
 def walk(layers: Layers, x: Float[Array, "*b N D"], visit: Visit[State], state: State) -> tuple[Given, State]:

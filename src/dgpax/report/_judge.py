@@ -12,8 +12,7 @@ from ..data import Dataset
 from ..distributions import AbstractDistribution
 from ..fits import AbstractFit
 from ..likelihoods import AbstractClassification, GaussianNoise
-from ..metrics import accuracy, brier, calibration_error, crps, log_loss, mae, nlpd, pit, rmse, smse
-from ..metrics._calibration import error_of_ranks
+from ..metrics import accuracy, brier, calibration_error, crps, error_of_ranks, log_loss, mae, nlpd, pit, rmse, smse
 from ..prediction import class_probabilities, log_density, predict, predict_moments
 from ..typing import Array, Float
 from ._drawn import judge_by_draws

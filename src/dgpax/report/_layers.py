@@ -6,7 +6,7 @@ import numpy as np
 
 from ..data import Dataset
 from ..errors import DgpaxError
-from ..fits import Fit
+from ..fits import AbstractFit
 from ..kernels import ActiveDimensions, Product, Sum
 from ..layers import Append, GPLayer, LatentVariables
 from ..prediction import LayerDraws, compositional_report, layer_draws
@@ -18,7 +18,7 @@ NUM_DRAWS = 30
 MOST_ROWS = 80
 
 
-def layers_section(fitted: Fit, data: Dataset, seed: int = 0) -> Tag:
+def layers_section(fitted: AbstractFit, data: Dataset, seed: int = 0) -> Tag:
     """A table of the layers, the compositional report, and draws of every layer if it has one input."""
     rows = [_describe(index, layer) for index, layer in enumerate(fitted.model.layers)]
     return section(
@@ -51,7 +51,7 @@ def _kernel(kernel) -> str:
     return (" × " if isinstance(kernel, Product) else " + ").join(_kernel(part) for part in kernel.kernels)
 
 
-def _uncertainty(fitted: Fit, data: Dataset, seed: int) -> list[Tag]:
+def _uncertainty(fitted: AbstractFit, data: Dataset, seed: int) -> list[Tag]:
     """The compositional report as text, and pictures where there is one input to draw over."""
     if len(fitted.model.layers) == 1:
         return [
@@ -68,7 +68,7 @@ def _uncertainty(fitted: Fit, data: Dataset, seed: int) -> list[Tag]:
     return parts
 
 
-def _draws(fitted: Fit, data: Dataset, seed: int) -> LayerDraws:
+def _draws(fitted: AbstractFit, data: Dataset, seed: int) -> LayerDraws:
     low, high = float(np.min(data.x)), float(np.max(data.x))
     grid = np.linspace(low, high, MOST_ROWS)[:, None].astype(data.x.dtype)
     return layer_draws(fitted, grid, num_draws=NUM_DRAWS, seed=seed)

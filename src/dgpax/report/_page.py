@@ -115,7 +115,7 @@ def _settings(fitted: AbstractFit, details: Mapping[str, str], seed: int) -> Tag
     rows: list[tuple[Node, Node]] = [(name(key), name(value, LONGEST_DETAIL)) for key, value in details.items()]
     rows += [
         ("likelihood", type(fitted.model.likelihood).__name__),
-        ("posterior", type(fitted.posterior).__name__),
+        ("inference", fitted.report.inference),
         ("seed of this report's draws", str(seed)),
         ("devices", devices),
         ("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),

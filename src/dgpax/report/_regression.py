@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import jax.numpy as jnp
 import numpy as np
-from scipy.stats import binom
 
+from ..metrics import chance_band, curve_of_ranks
 from ._html import Tag, section, table, tag
 from ._judge import LEVELS, Regression
 from ._svg import Axes, band, bars, chart, line, points, spanning, whiskers
@@ -63,28 +64,27 @@ def sections(judged: Regression, names: Sequence[str]) -> list[Tag]:
 
 def calibration_curve(ranks: np.ndarray) -> Tag:
     """How often the truth lies below each predictive quantile."""
-    ranks = _present(ranks)
     levels = np.linspace(0.0, 1.0, 101)
-    observed = np.searchsorted(ranks, levels, side="right") / len(ranks)
-    low, high = (edge / len(ranks) for edge in binom.interval(0.95, len(ranks), levels))
+    _, observed = curve_of_ranks(jnp.asarray(ranks), levels)
+    low, high = chance_band(levels, int(np.sum(~np.isnan(ranks))))
     axes = Axes((0.0, 1.0), (0.0, 1.0), "predicted probability", "observed frequency")
     return chart(
         "Calibration",
         "How often the truth lies below each predicted quantile. On the diagonal, probabilities are right; the grey "
         "band holds 95% of what chance does to a calibrated model.",
         axes,
-        band(axes, levels, np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0), "chance"),
+        band(axes, levels, low, high, "chance"),
         line(axes, [0, 1], [0, 1], "diagonal"),
-        line(axes, levels, observed),
+        line(axes, levels, np.asarray(observed)),
     )
 
 
 def pit_histogram(ranks: np.ndarray) -> Tag:
     """The probability integral transform of the held-out targets."""
-    ranks = _present(ranks)
+    ranks = ranks[~np.isnan(ranks)]
     num_bins = 10 if len(ranks) < 500 else 20
     counts, edges = np.histogram(ranks, bins=num_bins, range=(0.0, 1.0))
-    low, high = (float(edge) * num_bins / len(ranks) for edge in binom.interval(0.95, len(ranks), 1.0 / num_bins))
+    low, high = (num_bins * float(edge) for edge in chance_band(1.0 / num_bins, len(ranks)))
     heights = counts * num_bins / len(ranks)
     axes = Axes((0.0, 1.0), (0.0, 1.1 * max(float(heights.max()), high)), "rank in its prediction", "density")
     return chart(
@@ -96,10 +96,6 @@ def pit_histogram(ranks: np.ndarray) -> Tag:
         band(axes, [0, 1], [low, low], [high, high], "chance"),
         line(axes, [0, 1], [1, 1], "diagonal"),
     )
-
-
-def _present(ranks: np.ndarray) -> np.ndarray:
-    return np.sort(ranks[~np.isnan(ranks)])
 
 
 def _metrics(judged: Regression, note: str, figures: list[Tag], more: list[Tag]) -> Tag:

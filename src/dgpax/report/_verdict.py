@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from scipy.stats import binom
-
 from ..fits import FitReport
+from ..metrics import chance_band
 from ._html import Tag, tag
 from ._text import percent
 
@@ -33,7 +32,7 @@ def cards(findings: list[Finding]) -> Tag:
 
 def about_coverage(covered: float, num_targets: int, level: float) -> Finding:
     """Whether the share of targets inside their intervals is what it should be, given how few there are."""
-    low, high = (float(edge) / num_targets for edge in binom.interval(CHANCE, num_targets, level))
+    low, high = (float(edge) for edge in chance_band(level, num_targets, CHANCE))
     figure = f"{percent(covered)} inside"
     expected = f"the {percent(level)} intervals ({percent(low)} to {percent(high)} is chance)"
     if covered < low:

@@ -1,8 +1,8 @@
 """STRIDE: deep GPs with sampled hidden layers and greedily chosen inducing points.
 
-`fit_stride` trains. An architecture (`Composition`, `Residual`, `Convolution`, `Injective`) says what a layer does with
-the one below, a hidden method (`Standard`, `CrossApproximation`, `FullySparse`) how hidden layers are sampled, and a
-sampler (`PCN`, `EllipticalSlice`) how the chains move.
+`fit(Residual(), data, "stride")` trains. An architecture (`Composition`, `Residual`, `Convolution`, `Injective`) says
+what a layer does with the one below, a hidden method (`Standard`, `CrossApproximation`, `FullySparse`) how hidden
+layers are sampled, and a sampler (`PCN`, `EllipticalSlice`) how the chains move.
 """
 
 from ..warps import monotone_integral as monotone_integral
@@ -19,15 +19,17 @@ from ._covariance import Stationary as Stationary
 from ._cross_approximation import CrossApproximation as CrossApproximation
 from ._diagnostics import effective_sample_size as effective_sample_size
 from ._diagnostics import split_r_hat as split_r_hat
-from ._fit import fit_stride as fit_stride
-from ._fit import resume as resume
+from ._engine import MonteCarloEM as MonteCarloEM
+from ._engine import StrideTarget as StrideTarget
+from ._fit import StrideFit as StrideFit
 from ._fully_sparse import FullySparse as FullySparse
 from ._gains import addition_gains as addition_gains
 from ._gains import removal_gains as removal_gains
 from ._hidden import AbstractHiddenMethod as AbstractHiddenMethod
 from ._hidden import Standard as Standard
-from ._predict import StrideFit as StrideFit
-from ._report import StrideReport as StrideReport
+from ._initial import Initial as Initial
+from ._initial import initial_gp as initial_gp
+from ._method import Stride as Stride
 from ._samplers import PCN as PCN
 from ._samplers import AbstractSampler as AbstractSampler
 from ._samplers import Chains as Chains

@@ -23,6 +23,15 @@ class Factors(NamedTuple):
     A: Float[Array, "N M"]
     root: Float[Array, "M M"]
     projected: Float[Array, "M P"]
+    jitter: Scalar
+
+
+class Cross(NamedTuple):
+    """A sparse GP before it has seen y: L⁻¹, the jitter that K_mm took, and `wide` Aᵀ = L⁻¹K_mn."""
+
+    inverse_root: Float[Array, "M M"]
+    jitter: Scalar
+    wide: Float[Array, "M N"]
 
 
 def factorise(
@@ -33,16 +42,17 @@ def factorise(
     noise_variance: Scalar,
 ) -> Factors:
     """The sparse GP with these rows as inducing points: O(N·M²)."""
-    inverse_root, wide = whitened_cross(covariance, features, rows)
+    inverse_root, jitter, wide = whitened_cross(covariance, features, rows)
     root = safe_cholesky(_precision(wide, noise_variance), jitter=0.0).factor
-    return Factors(inverse_root, wide.T, root, solve_lower(root, matmul(wide, y)) / noise_variance)
+    projected = solve_lower(root, matmul(wide, y)) / noise_variance
+    return Factors(inverse_root, wide.T, root, projected, jitter)
 
 
-def whitened_cross(covariance: AbstractCovariance, features: Float[Array, "N E"], rows: Int[Array, " M"]):
-    """L⁻¹ and Aᵀ = L⁻¹K_mn: the sparse GP before it has seen y."""
+def whitened_cross(covariance: AbstractCovariance, features: Float[Array, "N E"], rows: Int[Array, " M"]) -> Cross:
+    """Of the GP with these rows as inducing points."""
     inducing = features[rows]
-    inverse_root = safe_inverse_cholesky(covariance(inducing, inducing)).inverse
-    return inverse_root, lower_product(inverse_root, covariance(inducing, features))
+    inverse_root, jitter, _ = safe_inverse_cholesky(covariance(inducing, inducing))
+    return Cross(inverse_root, jitter, lower_product(inverse_root, covariance(inducing, features)))
 
 
 def sparse_log_likelihood(wide: Float[Array, "M N"], y: Float[Array, "N P"], noise_variance: Scalar) -> Scalar:
@@ -67,7 +77,7 @@ def collapsed_bound(
     noise_variance: Scalar,
 ) -> Scalar:
     """F_V: the log-likelihood above less tr(K_nn − K_nm K_mm⁻¹ K_mn)/(2γ²) per output [STRIDE, eq. 3]."""
-    wide = whitened_cross(covariance, features, rows)[1]
+    wide = whitened_cross(covariance, features, rows).wide
     missed = y.shape[0] * covariance.variance - jnp.sum(wide**2)
     return sparse_log_likelihood(wide, y, noise_variance) - 0.5 * y.shape[1] * missed / noise_variance
 

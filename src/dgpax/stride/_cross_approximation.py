@@ -9,7 +9,7 @@ from jax import lax
 
 from ..errors import InputError
 from ..linalg import matmul, safe_inverse_cholesky
-from ..typing import Array, Float, Int
+from ..typing import Array, Float, Int, Scalar
 from ._covariance import AbstractCovariance
 from ._gains import new_columns
 from ._hidden import AbstractHidden, AbstractHiddenMethod, Prior
@@ -26,9 +26,10 @@ class CrossApproximatedHidden(AbstractHidden):
     relative_error: Float[Array, ""]
     """tr(K − K_nI K_II⁻¹ K_In)/tr(K) of the first layer. What is left is positive semi-definite, so its trace bounds
     every norm of the error: a certificate."""
+    jitter: Scalar
 
-    def num_sites(self):
-        return self.rows.shape[0]
+    def sites(self):
+        return self.rows
 
     def values(self, prior, whitened):
         values = [matmul(self.factor, whitened[0])]
@@ -49,7 +50,7 @@ class CrossApproximatedHidden(AbstractHidden):
             approximated = matmul(covariance(features, features[self.rows]), matmul(inverse.T, whitened[-1]))
         return tuple(whitened)
 
-    def at(self, prior, whitened, x, key):
+    def at(self, prior, whitened, x, spread):
         """k(x, I) U⁻¹ ξ: the approximated layers are functions of the whitened variables, with nothing left to draw."""
         values = self.values(prior, whitened)
         u = matmul(prior.bottom(x, prior.x[self.rows]), matmul(self.inverse_root.T, whitened[0]))
@@ -79,10 +80,10 @@ class CrossApproximation(AbstractHiddenMethod):
     def build(self, prior, selected):
         rank = min(self.rank, prior.x.shape[0])
         rows = pivots(prior, selected.features, rank)
-        inverse_root = _inverse_root(prior.bottom, prior.x[rows])
+        inverse_root, jitter, _ = safe_inverse_cholesky(prior.bottom(prior.x[rows], prior.x[rows]))
         factor = matmul(prior.bottom(prior.x, prior.x[rows]), inverse_root.T)
         error = 1.0 - jnp.mean(jnp.sum(factor**2, axis=1)) / prior.bottom.variance
-        return CrossApproximatedHidden(rows, factor, inverse_root, error)
+        return CrossApproximatedHidden(rows, factor, inverse_root, error, jitter)
 
 
 def pivots(prior: Prior, features: Float[Array, "S N E"], rank: int) -> Int[Array, " R"]:

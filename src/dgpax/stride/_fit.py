@@ -1,168 +1,224 @@
-"""STRIDE: Monte Carlo expectation-maximisation over hidden layers and inducing points."""
+"""What STRIDE leaves: an equal mixture of GPs, one per particle of the hidden layers."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
+from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 
-from ..architectures._shallow import check_data
-from ..data import Dataset
-from ..errors import InputError, NumericalError
-from ..inference._loop import suitable_blas_threads
-from ..inference._progress import progress_bar
-from ..kernels import AbstractKernel
-from ..likelihoods import AbstractLikelihood, GaussianNoise
-from ..linalg import safe_cholesky, solve_lower
-from ..prediction import predict_latent
-from ..typing import Array, Float
-from ._architectures import AbstractArchitecture
-from ._covariance import Stationary
-from ._cross_approximation import CrossApproximation
-from ._expectation import Workers, sample
-from ._hidden import AbstractHiddenMethod, Standard
-from ._initial import Initial, check_initial, initial_gp, initial_variational_gp
-from ._maximisation import Maximisation, maximise, restart
-from ._predict import StrideFit
-from ._problem import Posterior, start_posterior
-from ._run import Run, conclude
-from ._samplers import PCN, AbstractSampler
-from ._settings import Schedule
-from ._top import AbstractTop, ExactTop, SampledTop, SparseTop
+from ..distributions import Gaussian, GaussianOverBoth, GaussianOverInputs
+from ..errors import InputError
+from ..fits import NUM_FEATURES, AbstractFit, FitReport
+from ..inference import AbstractMethod
+from ..layers import GPLayer
+from ..likelihoods import GaussianNoise
+from ..model import DeepGP
+from ..parameters import fixed
+from ..propagate import even_normals
+from ..typing import Array, Float, Int, Key, PyTree, RandomKey
+from ._engine import StrideTarget
+from ._initial import Initial
+from ._problem import Posterior, largest_divisor, suitable_particles_at_once
+from ._spread import by_row, pathwise, smallest_root, together
+from ._top import TopPosterior
 
-STANDARD_UP_TO = 5000
-"""Rows whose covariance between all of them is still cheap: 200 MB."""
+REPORT_ROWS = 2000
+KEY_OF_DRAWS = 2**31 + 2
 
 
-def fit_stride(
-    data: Dataset,
-    architecture: AbstractArchitecture,
-    num_inducing: int | None = 50,
-    *,
-    hidden: AbstractHiddenMethod | None = None,
-    sampler: AbstractSampler | None = None,
-    schedule: Schedule | None = None,
-    num_particles: int = 50,
-    kernel: AbstractKernel | None = None,
-    noise_variance: float | None = None,
-    likelihood: AbstractLikelihood | None = None,
-    initial: Initial | None = None,
-    seed: int = 0,
-    progress: bool | None = None,
-) -> StrideFit:
-    """Sample the hidden layers of a deep GP and choose the inducing points of its top layer [STRIDE, Algorithm 1].
+class StrideFit(AbstractFit):
+    """Particles of the hidden layers, the inducing points of the top layer, and what happened [STRIDE, eq. 5].
 
-    Kernel and noise are those of a sparse GP that is trained first, on standardised data; a kernel and a noise variance
-    (in raw units, fixed) can be given, or that GP itself as another fit to the same data has it in `initial`.
-    `num_inducing=None` is the standard deep GP: no inducing points, O(N³) a step.
-    `hidden` says how hidden layers are made of whitened variables (Standard, CrossApproximation, FullySparse); None
-    means Standard up to 5,000 rows, and beyond CrossApproximation, which is linear in the rows.
-
-    With a `likelihood` other than Gaussian noise the top layer can't be integrated out and is sampled too: chains take
-    longer, and the inducing points stay where they are first.
+    All rows share the numbers by which hidden layers are drawn at new inputs, given their values at the data.
     """
-    check_data(data)
-    data.refuse_weights("STRIDE")
-    architecture.check(data.num_inputs)
-    if num_particles < 1:
-        raise InputError(f"num_particles must be at least 1; got {num_particles}.")
-    method = hidden or (Standard() if data.num_rows <= STANDARD_UP_TO else CrossApproximation())
-    sampler, schedule = sampler or PCN(), (schedule or Schedule()).resolved()
-    method.check(num_inducing)
-    started = time.perf_counter()
-    if initial is None:
-        points = num_inducing, schedule.num_candidates
-        initial = (
-            initial_gp(data, *points, kernel, noise_variance, seed)
-            if likelihood is None
-            else initial_variational_gp(data, *points, kernel, likelihood, seed)
-        )
-    check_initial(initial, data, num_inducing)
-    seconds_initial = time.perf_counter() - started
-    scaled = initial.fitted.model.to_model_units(data)
-    scaled = Dataset(scaled.x, scaled.y)
-    top = _top(initial)
-    posterior, whitened = start_posterior(architecture, method, top, scaled, initial.kernel, initial.noise_variance)
-    if isinstance(top, SampledTop):
-        whitened = (*whitened, _top_start(posterior, initial, data))
-    position = tuple(jnp.broadcast_to(xi, (num_particles, *xi.shape)) for xi in whitened)
-    scale = jnp.asarray(sampler.initial_scale, scaled.x.dtype)
-    chains = restart(posterior, position, scale, schedule.at_once(posterior, num_particles))
-    if not bool(jnp.all(jnp.isfinite(chains.log_likelihood))):
-        raise NumericalError("The likelihood isn't finite where the hidden layers start: raise the noise variance.")
-    run = Run(posterior, chains)
-    _iterate(run, method, sampler, schedule, initial, seed, progress)
-    return conclude(run, data, initial, method, sampler, schedule, seed, seconds_initial)
+
+    method: Any
+    """The `Stride` that made it."""
+    target: StrideTarget
+    tops: TopPosterior
+    """The top layer given each particle."""
+    report: FitReport = eqx.field(static=True)
+    num_inputs: int = eqx.field(static=True)
+    input_names: tuple[str, ...] = eqx.field(static=True)
+
+    @property
+    def model(self):
+        """A GPLayer with the kernel of every layer; how a layer uses the one below is the architecture's."""
+        return model_of(self.target)
+
+    @property
+    def initial(self) -> Initial:
+        """The one-layer GP that gave kernel and noise; `initial.fitted` predicts on its own."""
+        return self.target.initial
+
+    @property
+    def inducing_rows(self) -> Int[Array, " M"] | None:
+        """The rows of the data that are inducing points; None for the standard deep GP."""
+        return self.target.posterior.top.inducing
+
+    def more(self, num_iterations: int) -> AbstractMethod:
+        """The method that goes on from here: `fit(architecture, data, fitted.more(10))`, with the same seed, gives what
+        one fit with all iterations gives, bit for bit."""
+        schedule = replace(self.method.schedule.resolved(), num_iterations=num_iterations)
+        return replace(self.method, start=self.target, schedule=schedule)
+
+    def latent(self, x, *, num_samples, seed):
+        H, W = self._hidden_shape
+        z = even_normals(self.target.chains.num_particles, H * W, seed).reshape(-1, H, W)
+        mean, variance = _by_row(self.target.posterior, self._particles, jnp.asarray(z, x.dtype), x)
+        return Gaussian(mean, variance)
+
+    def latent_jointly(self, x, over, *, num_samples, seed):
+        if over == "outputs":
+            return self.latent(x, num_samples=num_samples, seed=seed)
+        if over not in ("inputs", "both"):
+            raise InputError(f'A joint distribution is over "outputs", "inputs" or "both"; got {over!r}.')
+        mean, covariance = _together(self.target.posterior, self._particles, x, _key(seed))
+        S, N, P = mean.shape
+        if over == "inputs":
+            return GaussianOverInputs(mean, jnp.broadcast_to(covariance[:, None], (S, P, N, N)))
+        eye = jnp.eye(P, dtype=mean.dtype)
+        return GaussianOverBoth(mean, covariance[:, :, None, :, None] * eye[:, None, :])
+
+    def draws(self, x, num_draws, *, seed):
+        """At rows that differ: copies of a row have its values."""
+        distinct, places = np.unique(np.asarray(x), axis=0, return_inverse=True)
+        particles = self._particles_for(num_draws)
+        return _draws(self.target.posterior, particles, jnp.asarray(distinct), _key(seed))[:, places.reshape(-1)]
+
+    def functions(self, num_draws, *, seed, num_features=NUM_FEATURES):
+        return StrideFunctions(self, num_draws, seed, num_features)
+
+    @property
+    def _hidden_shape(self) -> tuple[int, int]:
+        """How many hidden layers there are, and outputs of each."""
+        below = self.target.posterior.top.split(self.target.chains.position)[1]
+        return len(below), below[0].shape[-1]
+
+    @property
+    def _particles(self) -> tuple[PyTree, TopPosterior]:
+        return self.target.chains.position, self.tops
+
+    def _particles_for(self, num_draws: int) -> tuple[PyTree, TopPosterior]:
+        """One for every draw, in turn."""
+        chosen = np.arange(num_draws) % self.target.chains.num_particles
+        return jax.tree.map(lambda leaf: leaf[chosen], self._particles)
 
 
-def _top(initial: Initial) -> AbstractTop:
-    likelihood = initial.fitted.model.likelihood
-    if initial.rows is None:
-        return ExactTop()
-    return SparseTop(initial.rows) if isinstance(likelihood, GaussianNoise) else SampledTop(initial.rows, likelihood)
+class StrideFunctions(eqx.Module):
+    """Functions drawn from the posterior: call it with inputs in raw units, as often as you like."""
+
+    fitted: StrideFit
+    num_draws: int = eqx.field(static=True)
+    seed: int = eqx.field(static=True)
+    num_features: int = eqx.field(static=True)
+
+    def __call__(self, x) -> Float[Array, "S N P"]:
+        fitted, particles = self.fitted, self.fitted._particles_for(self.num_draws)
+        inputs = fitted.inputs(x)
+        f = _functions(fitted.target.posterior, particles, inputs, _key(self.seed), self.num_features)
+        scaling = fitted.model.scaling
+        return f if scaling is None else scaling.invert_outputs(f)
 
 
-def _top_start(posterior: Posterior, initial: Initial, data: Dataset) -> Float[Array, "M Q"]:
-    """Whitened values of the top layer at which it is what the one-layer GP expects at the inducing points."""
-    x = posterior.prior.x[initial.rows]
-    K = Stationary(initial.kernel)(x, x)
-    expected = predict_latent(initial.fitted, data.x[initial.rows]).mean
-    return solve_lower(safe_cholesky(K).factor, expected)
+def model_of(target: StrideTarget) -> DeepGP:
+    """The kernels of all layers, the likelihood with its present noise, and the scaling."""
+    one_layer, posterior = target.initial.fitted.model, target.posterior
+    below = posterior.top.split(target.chains.position)[1]
+    prior, (last,) = posterior.prior, one_layer.layers
+    widths = [*(leaf.shape[-1] for leaf in below), last.num_outputs]
+    covariances = prior.bottom, *prior.upper
+    layers = [GPLayer(k.kernel, width) for k, width in zip(covariances, widths, strict=True)]
+    noisy = isinstance(one_layer.likelihood, GaussianNoise)
+    likelihood = GaussianNoise(fixed(posterior.noise_variance)) if noisy else one_layer.likelihood
+    return DeepGP(layers, likelihood, one_layer.scaling)
 
 
-def resume(fitted: StrideFit, data: Dataset, num_iterations: int, *, progress: bool | None = None) -> StrideFit:
-    """More iterations of a fit on the same data: what one fit with all of them gives, bit for bit."""
-    if data.num_rows != fitted.posterior.y.shape[0]:
-        raise InputError(f"The fit was made on {fitted.posterior.y.shape[0]} rows; the data has {data.num_rows}.")
-    schedule = replace(fitted.schedule, num_iterations=fitted.schedule.num_iterations + num_iterations)
-    run = Run(fitted.posterior, fitted.chains, done=fitted.schedule.num_iterations)
-    run.continue_from(fitted.report)
-    _iterate(run, fitted.method, fitted.sampler, schedule, fitted.initial, fitted.seed, progress)
-    settings = fitted.method, fitted.sampler, schedule, fitted.seed, fitted.report.seconds_initial
-    return conclude(run, data, fitted.initial, *settings)
+@eqx.filter_jit
+def ended(posterior: Posterior, position: PyTree, at_once: int):
+    """The top layer given each particle, the largest jitter, and how many variances rounding leaves below zero at the
+    data."""
+
+    def one(whitened):
+        top, below = posterior.condition(whitened), posterior.top.split(whitened)[1]
+        _, variance = top.moments(posterior.prior.top, posterior.features(whitened)[:REPORT_ROWS])
+        jitter = jnp.maximum(top.jitter, posterior.hidden.largest_jitter(posterior.prior, below))
+        return top, jitter, jnp.sum(variance < 0)
+
+    tops, jitters, clipped = posterior.each(one, position, at_once)
+    return tops, jnp.max(jitters), jnp.sum(clipped)
 
 
-def _iterate(
-    run: Run,
-    method: AbstractHiddenMethod,
-    sampler: AbstractSampler,
-    schedule: Schedule,
-    initial: Initial,
-    seed: int,
-    progress: bool | None,
-) -> None:
-    """Expectation and maximisation in turn. Ctrl-C ends it after what is complete."""
-    started = time.perf_counter()
-    at_once = schedule.at_once(run.posterior, run.chains.num_particles)
-    total = schedule.num_iterations * schedule.num_steps
-    settings = Maximisation(
-        method,
-        initial.selectable,
-        num_exchanges=schedule.num_exchanges,
-        num_candidates=schedule.num_candidates,
-        num_updates=schedule.num_updates,
-        noise_known=initial.noise_known,
-        at_once=at_once,
-    )
-    threads = suitable_blas_threads(run.posterior.hidden.num_sites())
-    with threads, Workers(at_once * run.posterior.num_entries) as workers, progress_bar(total, progress) as show:
-        try:
-            while run.done < schedule.num_iterations:
-                key_chains, key_rows = jr.split(jr.fold_in(jr.key(seed), run.done))
-                chains, info = sample(
-                    run.posterior, run.chains, key_chains, sampler, adapting=run.done < schedule.warm_up_iterations,
-                    num_steps=schedule.num_steps, at_once=at_once, workers=workers,
-                )  # fmt: skip
-                improved = jax.block_until_ready(maximise(run.posterior, chains, settings, key_rows))
-                run.posterior, run.chains = improved.posterior, improved.chains
-                run.bound.append(float(improved.bound))
-                run.exchanged.append(int(improved.exchanged))
-                run.record(info)
-                run.done += 1
-                show(run.done * schedule.num_steps, run.log_likelihood[-1])
-        except KeyboardInterrupt:
-            run.interrupted = True
-    run.seconds += time.perf_counter() - started
+def _key(seed: int) -> RandomKey:
+    return jr.fold_in(jr.key(seed), KEY_OF_DRAWS)
+
+
+def _each(posterior: Posterior, function, particles: PyTree, num_rows: int):
+    """The function of every particle, as many at once as fit."""
+    num_particles = jax.tree.leaves(particles)[0].shape[0]
+    suitable = suitable_particles_at_once(num_particles, max(posterior.num_entries, num_rows**2))
+    return posterior.each(function, particles, largest_divisor(num_particles, suitable))
+
+
+@eqx.filter_jit
+def _by_row(posterior: Posterior, particles, z: Float[Array, "S H W"], x: Float[Array, "N D"]):
+    """Means and variances [S, N, P]."""
+
+    def one(particle):
+        (whitened, top), own = particle
+        mean, variance = top.predict(posterior.prior.top, posterior.features_at(whitened, x, by_row(own)))
+        return mean, jnp.broadcast_to(variance[:, None], mean.shape)
+
+    return _each(posterior, one, (particles, z), 1)
+
+
+def _drawn_together(posterior: Posterior, whitened, x: Float[Array, "N D"], key: RandomKey) -> Float[Array, "N E"]:
+    """Features of the top layer at rows whose hidden values are drawn as those of one function."""
+    below = posterior.top.split(whitened)[1]
+    z = jr.normal(key, (len(below), x.shape[0], below[0].shape[-1]), x.dtype)
+    return posterior.features_at(whitened, x, together(z))
+
+
+@eqx.filter_jit
+def _together(posterior: Posterior, particles, x: Float[Array, "N D"], key: RandomKey):
+    """Means [S, N, P] and covariances [S, N, N]."""
+
+    def one(particle):
+        (whitened, top), own_key = particle
+        return top.predict_jointly(posterior.prior.top, _drawn_together(posterior, whitened, x, own_key))
+
+    return _each(posterior, one, (particles, _keys(key, particles)), x.shape[0])
+
+
+@eqx.filter_jit
+def _draws(posterior: Posterior, particles, x: Float[Array, "N D"], key: RandomKey) -> Float[Array, "S N P"]:
+    def one(particle):
+        (whitened, top), own_key = particle
+        key_hidden, key_top = jr.split(own_key)
+        features = _drawn_together(posterior, whitened, x, key_hidden)
+        mean, covariance = top.predict_jointly(posterior.prior.top, features)
+        root = smallest_root(covariance, posterior.prior.top)
+        return mean + root @ jr.normal(key_top, mean.shape, mean.dtype)
+
+    return _each(posterior, one, (particles, _keys(key, particles)), x.shape[0])
+
+
+@eqx.filter_jit
+def _functions(posterior: Posterior, particles, x: Float[Array, "N D"], key: RandomKey, num_features: int):
+    def one(particle):
+        (whitened, top), own_key = particle
+        key_hidden, key_top = jr.split(own_key)
+        width = posterior.top.split(whitened)[1][0].shape[-1]
+        features = posterior.features_at(whitened, x, pathwise(key_hidden, width, num_features))
+        return top.draw_function(posterior.prior.top, features, key_top, num_features)
+
+    return _each(posterior, one, (particles, _keys(key, particles)), num_features)
+
+
+def _keys(key: RandomKey, particles: PyTree) -> Key[Array, " S"]:
+    return jr.split(key, jax.tree.leaves(particles)[0].shape[0])

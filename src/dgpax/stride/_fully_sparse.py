@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..errors import InputError
 from ..linalg import matmul, safe_cholesky, safe_inverse_cholesky, solve_lower
-from ..typing import Array, Float, Int
+from ..typing import Array, Float, Int, Scalar
 from ._architectures import Known
 from ._hidden import AbstractHidden, AbstractHiddenMethod, Prior
 
@@ -22,9 +22,10 @@ class FullySparseHidden(AbstractHidden):
     """C⁻¹ of the interpolating GP, whose weights are K_mm⁻¹u = C⁻ᵀC⁻¹u."""
     factor: Float[Array, "N M"]
     """K_nm C⁻ᵀ of the interpolating GP."""
+    jitter: Scalar
 
-    def num_sites(self):
-        return self.rows.shape[0]
+    def sites(self):
+        return self.rows
 
     def _at_sites(self, prior: Prior, whitened):
         x = prior.x[self.rows]
@@ -46,7 +47,7 @@ class FullySparseHidden(AbstractHidden):
             whitened.append(solve_lower(safe_cholesky(covariance(features, features)).factor, u))
         return tuple(whitened)
 
-    def at(self, prior, whitened, x, key):
+    def at(self, prior, whitened, x, spread):
         last = self._at_sites(prior, whitened)[-1]
         weights = matmul(self.inverse_root.T, matmul(self.inverse_root, last))
         return matmul(prior.bottom(x, prior.x[self.rows]), weights)
@@ -65,4 +66,5 @@ class FullySparse(AbstractHiddenMethod):
         K = prior.bottom(x, x)
         inverse_root = safe_inverse_cholesky(K).inverse
         factor = matmul(prior.bottom(prior.x, x), inverse_root.T)
-        return FullySparseHidden(selected.inducing, safe_cholesky(K).factor, inverse_root, factor)
+        root, jitter, _ = safe_cholesky(K)
+        return FullySparseHidden(selected.inducing, root, inverse_root, factor, jitter)

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
-import jax.random as jr
 
 from ..linalg import lower_product, matmul, safe_cholesky, solve_lower
-from ..typing import Array, Float, Int, RandomKey
+from ..typing import Array, Float, Int, Scalar
 from ._architectures import AbstractArchitecture, Known
 from ._covariance import AbstractCovariance, Stationary
+from ._spread import Conditional, Spread
 
 Whitened = tuple[Float[Array, "R W"], ...]
 Values = tuple[Float[Array, "N W"], ...]
@@ -55,9 +55,12 @@ class Selected(NamedTuple):
 class AbstractHidden(eqx.Module):
     """A way to make hidden layers of independent standard normal variables, one particle at a time."""
 
+    jitter: eqx.AbstractVar[Scalar]
+    """What it took to factorise the first layer's covariance."""
+
     @abc.abstractmethod
-    def num_sites(self) -> int:
-        """Whitened variables per output of a layer."""
+    def sites(self) -> Int[Array, " R"]:
+        """The rows at which layers have whitened variables."""
 
     @abc.abstractmethod
     def values(self, prior: Prior, whitened: Whitened) -> Values:
@@ -68,8 +71,14 @@ class AbstractHidden(eqx.Module):
         """Variables that represent these values, as well as they can be."""
 
     @abc.abstractmethod
-    def at(self, prior: Prior, whitened: Whitened, x: Float[Array, "K D"], key: RandomKey) -> Float[Array, "K W"]:
-        """The last hidden layer at new inputs."""
+    def at(self, prior: Prior, whitened: Whitened, x: Float[Array, "K D"], spread: Spread) -> Float[Array, "K W"]:
+        """The last hidden layer at new inputs; `spread` draws what the whitened variables leave open there."""
+
+    def largest_jitter(self, prior: Prior, whitened: Whitened) -> Scalar:
+        """Of the factorisations that a particle takes."""
+        layers = zip(prior.middle, self.values(prior, whitened), strict=False)
+        sites = ((covariance, prior.features(below)[self.sites()]) for covariance, below in layers)
+        return jnp.max(jnp.stack([self.jitter, *(safe_cholesky(k(f, f)).jitter for k, f in sites)]))
 
 
 class AbstractHiddenMethod(eqx.Module):
@@ -88,9 +97,10 @@ class StandardHidden(AbstractHidden):
     """u_l = C_l ξ_l with C_l the Cholesky factor of the covariance between all rows."""
 
     root: Float[Array, "N N"]
+    jitter: Scalar
 
-    def num_sites(self):
-        return self.root.shape[0]
+    def sites(self):
+        return jnp.arange(self.root.shape[0])
 
     def values(self, prior, whitened):
         values = [lower_product(self.root, whitened[0])]
@@ -104,15 +114,14 @@ class StandardHidden(AbstractHidden):
             whitened.append(solve_lower(_root(covariance, prior.features(below)), u))
         return tuple(whitened)
 
-    def at(self, prior, whitened, x, key):
-        """A draw of u(x) given u at the rows, layer by layer: independent from one x to the next."""
+    def at(self, prior, whitened, x, spread):
+        """u(x) given u = Cξ at the rows, layer by layer: aᵀξ and what is left open, a = C⁻¹k(rows, x)."""
         values = self.values(prior, whitened)
-        keys = jr.split(key, len(values))
-        u = _draw(prior.bottom, self.root, prior.x, x, whitened[0], keys[0])
-        for covariance, below, variables, layer_key in zip(prior.middle, values, whitened[1:], keys[1:], strict=False):
-            known = prior.features(below)
-            new = prior.features_at(x, u, below)
-            u = _draw(covariance, _root(covariance, known), known, new, variables, layer_key)
+        u = _conditioned(0, prior.bottom, self.root, prior.x, x, whitened[0], spread)
+        layers = zip(prior.middle, values, whitened[1:], strict=False)
+        for index, (covariance, below, variables) in enumerate(layers, start=1):
+            known, new = prior.features(below), prior.features_at(x, u, below)
+            u = _conditioned(index, covariance, _root(covariance, known), known, new, variables, spread)
         return u
 
 
@@ -123,16 +132,13 @@ class Standard(AbstractHiddenMethod):
         """Any number will do, and none."""
 
     def build(self, prior, selected):
-        return StandardHidden(_root(prior.bottom, prior.x))
+        return StandardHidden(*safe_cholesky(prior.bottom(prior.x, prior.x))[:2])
 
 
 def _root(covariance: AbstractCovariance, features: Float[Array, "N E"]) -> Float[Array, "N N"]:
     return safe_cholesky(covariance(features, features)).factor
 
 
-def _draw(covariance, root, known, new, whitened, key) -> Float[Array, "K W"]:
-    """u(new) ~ N(aᵀξ, k − |a|²), a = C⁻¹k(known, new), where u(known) = Cξ."""
+def _conditioned(index: int, covariance, root, known, new, whitened, spread: Spread) -> Float[Array, "K W"]:
     a = solve_lower(root, covariance(known, new))
-    left = jnp.maximum(covariance.variance - jnp.sum(a**2, axis=0), 0.0)
-    noise = jr.normal(key, (new.shape[0], whitened.shape[1]), whitened.dtype)
-    return matmul(a.T, whitened) + jnp.sqrt(left)[:, None] * noise
+    return matmul(a.T, whitened) + spread(index, Conditional(covariance, known, root, new, a))

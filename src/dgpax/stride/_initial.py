@@ -52,64 +52,54 @@ class Initial(NamedTuple):
 def initial_gp(
     data: Dataset,
     num_inducing: int | None,
-    num_candidates: int,
-    kernel: AbstractKernel | None,
-    noise_variance: float | None,
-    seed: int,
+    *,
+    kernel: AbstractKernel | None = None,
+    noise_variance: float | None = None,
+    likelihood: AbstractLikelihood | None = None,
+    num_candidates: int = 500,
+    seed: int = 0,
 ) -> Initial:
-    """Kernel and noise by maximising F_V, or the evidence where there are no inducing points [section 4.2].
+    """Kernel and noise by maximising F_V, or the evidence where there are no inducing points [STRIDE, section 4.2].
 
     Points and hyperparameters are chosen in turn; of rows that coincide, only the first can be an inducing point.
+    With a likelihood other than Gaussian noise it is a variational GP, and points leave little of its variance.
     """
     selectable = _selectable(data, num_inducing)
-    _check(kernel, noise_variance)
+    _check(num_inducing, kernel, noise_variance, likelihood)
+    if likelihood is not None:
+        return _variational_gp(data, num_inducing, num_candidates, kernel, likelihood, selectable, seed)
+    known = noise_variance is not None
     if num_inducing is None:
         model = _with_noise(gp_regression(data, kernel), data, noise_variance)
-        return Initial(fit(model, data, "exact", progress=False), None, selectable, noise_variance is not None)
+        return Initial(fit(model, data, "exact", progress=False), None, selectable, known)
     start = sparse_gp_regression(data, num_inducing, kernel, train_points=False, seed=seed)
     fitted = fit(_with_noise(start, data, noise_variance), data, "sparse", progress=False)
-    x = start.to_model_units(data).x
+    scaled = start.to_model_units(data)
     for key in jr.split(jr.key(seed), ROUNDS):
-        rows = choose_rows(fitted, data, selectable, num_inducing, num_candidates, key)
-        fitted = fit(_with_points(fitted.model, x[rows]), data, "sparse", progress=False)
-    return Initial(fitted, rows, selectable, noise_variance is not None)
+        noise = _noise_variance(fitted.model)
+        rows = _greedy_rows(fitted, scaled.x, scaled.y, noise, selectable, num_inducing, num_candidates, key)
+        fitted = fit(_with_points(fitted.model, scaled.x[rows]), data, "sparse", progress=False)
+    return Initial(fitted, rows, selectable, known)
 
 
-def initial_variational_gp(
-    data: Dataset,
-    num_inducing: int | None,
-    num_candidates: int,
-    kernel: AbstractKernel | None,
-    likelihood: AbstractLikelihood,
-    seed: int,
-) -> Initial:
-    """For likelihoods other than Gaussian noise: a variational sparse GP, and points that leave little of its variance.
-
-    Those are the greedy choice for targets that are 0.
-    """
-    if num_inducing is None:
-        raise InputError(f"{type(likelihood).__name__} needs inducing points, whose values are sampled.")
-    if isinstance(likelihood, GaussianNoise):
-        raise InputError("Gaussian noise is integrated out: leave likelihood out. noise_variance=... fixes its size.")
-    selectable = _selectable(data, num_inducing)
-    _check(kernel, None)
+def _variational_gp(data, num_inducing, num_candidates, kernel, likelihood, selectable, seed: int) -> Initial:
     model = deep_gp(data, 1, num_inducing, likelihood=likelihood, seed=seed)
     if kernel is not None:
         model = eqx.tree_at(lambda m: m.layers[0].kernel, model, kernel)
     engine = NaturalGradient(max_steps=VARIATIONAL_STEPS)
     fitted = fit(model, data, "variational", engine=engine, seed=seed, progress=False)
     x = fitted.model.to_model_units(data).x
-    rows = greedy_rows(
-        Stationary(fitted.model.layers[0].kernel),
-        x[None],
-        jnp.zeros_like(x[:, :1]),
-        jnp.ones((), x.dtype),
-        selectable,
-        num_inducing=num_inducing,
-        num_candidates=num_candidates,
-        key=jr.key(seed),
-    )
+    nothing, one = jnp.zeros_like(x[:, :1]), jnp.ones((), x.dtype)
+    rows = _greedy_rows(fitted, x, nothing, one, selectable, num_inducing, num_candidates, jr.key(seed))
     return Initial(fitted, rows, selectable, noise_known=True)
+
+
+def _greedy_rows(fitted: Fit, x, y, noise_variance, selectable, num_inducing, num_candidates, key):
+    """Inducing points for a fitted one-layer GP."""
+    return greedy_rows(
+        Stationary(fitted.model.layers[0].kernel), x[None], y, noise_variance, selectable,
+        num_inducing=num_inducing, num_candidates=num_candidates, key=key,
+    )  # fmt: skip
 
 
 def check_initial(initial: Initial, data: Dataset, num_inducing: int | None) -> None:
@@ -120,23 +110,6 @@ def check_initial(initial: Initial, data: Dataset, num_inducing: int | None) -> 
             f"initial has {initial.selectable.shape[0]} rows and {points} inducing points; the data has "
             f"{data.num_rows}, and num_inducing is {num_inducing}. Leave initial out to train a new one."
         )
-
-
-def choose_rows(
-    fitted: Fit, data: Dataset, selectable: Bool[Array, " N"], num_inducing: int, num_candidates: int, key
-) -> Int[Array, " M"]:
-    """Inducing points for a fitted one-layer GP."""
-    scaled = fitted.model.to_model_units(data)
-    return greedy_rows(
-        Stationary(fitted.model.layers[0].kernel),
-        scaled.x[None],
-        scaled.y,
-        _noise_variance(fitted.model),
-        selectable,
-        num_inducing=num_inducing,
-        num_candidates=num_candidates,
-        key=key,
-    )
 
 
 def _selectable(data: Dataset, num_inducing: int | None) -> Bool[Array, " N"]:
@@ -151,7 +124,7 @@ def _selectable(data: Dataset, num_inducing: int | None) -> Bool[Array, " N"]:
     return jnp.asarray(selectable)
 
 
-def _check(kernel: AbstractKernel | None, noise_variance: float | None) -> None:
+def _check(num_inducing, kernel, noise_variance, likelihood) -> None:
     if kernel is not None and not isinstance(kernel, AbstractStationary):
         raise InputError(f"STRIDE's layers need a stationary kernel (RBF, Matern32, …); got {type(kernel).__name__}.")
     if noise_variance is not None and not noise_variance > 0:
@@ -159,6 +132,15 @@ def _check(kernel: AbstractKernel | None, noise_variance: float | None) -> None:
             f"The noise variance must be positive; got {noise_variance}. F_V divides by it: for data without noise "
             f"give a small one, or None to have it estimated (at least {LEAST_NOISE:g} of the variance of the targets)."
         )
+    if likelihood is not None and noise_variance is not None:
+        raise InputError(
+            f"noise_variance is that of Gaussian noise, which {type(likelihood).__name__} doesn't have: leave out one "
+            "of noise_variance and likelihood."
+        )
+    if isinstance(likelihood, GaussianNoise):
+        raise InputError("Gaussian noise is integrated out: leave likelihood out. noise_variance=... fixes its size.")
+    if likelihood is not None and num_inducing is None:
+        raise InputError(f"{type(likelihood).__name__} needs inducing points, whose values are sampled.")
 
 
 def _with_noise(model: DeepGP, data: Dataset, noise_variance: float | None) -> DeepGP:

@@ -10,16 +10,18 @@ import jax.numpy as jnp
 from ..typing import Array, Bool, Float, Int, RandomKey
 from ._hidden import AbstractHiddenMethod, Selected, Standard
 from ._hyperparameters import improve_hyperparameters, mean_bound
+from ._initial import Initial
 from ._problem import Posterior
-from ._samplers import Chains
+from ._samplers import Chains, finite_or_never
 from ._selection import exchange_rows
+from ._settings import Schedule
 from ._top import SparseTop
 
 
 class Maximisation(eqx.Module):
     """Settings of the step."""
 
-    method: AbstractHiddenMethod
+    hidden: AbstractHiddenMethod
     selectable: Bool[Array, " N"]
     """Rows that may be inducing points."""
     num_exchanges: int = eqx.field(static=True)
@@ -27,6 +29,12 @@ class Maximisation(eqx.Module):
     num_updates: int = eqx.field(static=True)
     noise_known: bool = eqx.field(static=True)
     at_once: int = eqx.field(static=True)
+
+    @classmethod
+    def of(cls, schedule: Schedule, hidden: AbstractHiddenMethod, initial: Initial, at_once: int) -> Maximisation:
+        """As a schedule has them, for data that a GP was trained on first."""
+        counts = schedule.num_exchanges, schedule.num_candidates, schedule.num_updates
+        return cls(hidden, initial.selectable, *counts, initial.noise_known, at_once)
 
 
 class Improved(NamedTuple):
@@ -41,7 +49,7 @@ class Improved(NamedTuple):
 @eqx.filter_jit
 def restart(posterior: Posterior, position, scale: Float[Array, ""], at_once: int) -> Chains:
     """Chains at these positions."""
-    return Chains(position, posterior.each(posterior.log_likelihood, position, at_once), scale)
+    return Chains(position, finite_or_never(posterior.each(posterior.log_likelihood, position, at_once)), scale)
 
 
 @eqx.filter_jit
@@ -82,9 +90,9 @@ def _exchanged(posterior: Posterior, features, rows: Int[Array, " M"], settings:
 
 def _re_expressed(posterior: Posterior, position, features, settings: Maximisation):
     """Hidden layers built for the new inducing points, and variables that represent the same values in them."""
-    if isinstance(settings.method, Standard):
+    if isinstance(settings.hidden, Standard):
         return posterior, position
-    hidden = settings.method.build(posterior.prior, Selected(posterior.top.inducing, features))
+    hidden = settings.hidden.build(posterior.prior, Selected(posterior.top.inducing, features))
 
     def again(whitened):
         below = posterior.top.split(whitened)[1]

@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 from jax import lax
 
 from ..data import Dataset
 from ..kernels import AbstractStationary
-from ..typing import Array, Float, Scalar
+from ..typing import Array, Float, Int, Scalar
 from ._architectures import AbstractArchitecture
 from ._covariance import Stationary
-from ._hidden import AbstractHidden, AbstractHiddenMethod, Prior, Selected, Variables
+from ._hidden import AbstractHidden, AbstractHiddenMethod, Prior, Selected, StandardHidden, Variables
+from ._spread import Spread
 from ._start import like
 from ._top import AbstractTop, TopPosterior
 
 ENTRIES_AT_ONCE = {"cpu": 250_000}
 """Covariances K_nm of particles that are worked on together: 2 MB in float64, about what a cache holds."""
 ENTRIES_ON_ACCELERATORS = 100_000_000
+
+
+class Look(NamedTuple):
+    """E[f | a particle] at some rows, and the largest jitter that the particle takes."""
+
+    f: Float[Array, "R P"]
+    jitter: Scalar
 
 
 class Posterior(eqx.Module):
@@ -51,9 +62,32 @@ class Posterior(eqx.Module):
         top = self.top.split(whitened)[0]
         return top.condition(self.prior.top, self.features(whitened), self.y, self.noise_variance)
 
+    def look(self, whitened: Variables, rows: Int[Array, " R"]) -> Look:
+        """What is watched of a particle."""
+        below = self.top.split(whitened)[1]
+        top = self.condition(whitened)
+        mean, _ = top.predict(self.prior.top, self.features(whitened)[rows])
+        return Look(mean, jnp.maximum(top.jitter, self.hidden.largest_jitter(self.prior, below)))
+
+    def features_at(self, whitened: Variables, x: Float[Array, "K D"], spread: Spread) -> Float[Array, "K E"]:
+        """Features of the top layer at new inputs, for one particle."""
+        below = self.top.split(whitened)[1]
+        u = self.hidden.at(self.prior, below, x, spread)
+        return self.prior.features_at(x, u, self.hidden.values(self.prior, below)[-1])
+
     def each(self, function, particles, at_once: int):
         """A function of every particle, some at a time."""
         return lax.map(function, particles, batch_size=at_once)
+
+    def moving(self) -> Posterior:
+        """What a fit changes of it: None stands in place of the data, and of hidden layers that are never rebuilt."""
+
+        def constant(posterior: Posterior) -> list:
+            hidden = posterior.hidden
+            own = [hidden.root, hidden.jitter] if isinstance(hidden, StandardHidden) else []
+            return [posterior.prior.x, posterior.y, *own]
+
+        return eqx.filter(eqx.tree_at(constant, self, [None] * len(constant(self))), eqx.is_array)
 
 
 def deep_prior(architecture: AbstractArchitecture, x: Float[Array, "N D"], kernel: AbstractStationary):

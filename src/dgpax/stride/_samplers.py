@@ -75,9 +75,7 @@ class PCN(AbstractSampler):
 
     def step(self, chains, log_likelihood, key):
         key_noise, key_accept = jr.split(key)
-        noise = normal_like(chains.position, key_noise)
-        keep = jnp.sqrt(1.0 - chains.scale**2)
-        proposal = jax.tree.map(lambda xi, w: keep * xi + chains.scale * w, chains.position, noise)
+        proposal = crank_nicolson(chains.position, normal_like(chains.position, key_noise), chains.scale)
         new = finite_or_never(log_likelihood(proposal))
         threshold = jnp.log(jr.uniform(key_accept, new.shape, new.dtype))
         accepted = threshold < new - chains.log_likelihood
@@ -158,6 +156,11 @@ def run_chains(
         return Chains(moved.position, moved.log_likelihood, scale), info
 
     return lax.scan(step, chains, jr.split(key, num_steps))
+
+
+def crank_nicolson(position: PyTree, noise: PyTree, scale: Float[Array, ""]) -> PyTree:
+    """√(1 − β²) ξ + β w: a scale β of 0 stays, one of 1 goes to the noise."""
+    return jax.tree.map(lambda xi, w: jnp.sqrt(1.0 - scale**2) * xi + scale * w, position, noise)
 
 
 def normal_like(tree: PyTree, key: RandomKey) -> PyTree:

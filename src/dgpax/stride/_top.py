@@ -4,31 +4,64 @@ import abc
 
 import equinox as eqx
 import jax.numpy as jnp
+import jax.random as jr
 
 from ..likelihoods import AbstractLikelihood
 from ..linalg import matmul, safe_cholesky, safe_inverse_cholesky, solve_lower
-from ..typing import Array, Float, Int, Scalar
+from ..typing import Array, Float, Int, RandomKey, Scalar
 from ._bound import LOG_2PI, factorise, sparse_log_likelihood, whitened_cross
 from ._covariance import AbstractCovariance
 from ._hidden import Variables
+from ._spread import random_function
 
 
 class TopPosterior(eqx.Module):
-    """The Gaussian of f given one particle: mean k(x, known) w, variance k(x, x) − |k R₁|² + |k R₂|²."""
+    """The Gaussian of f given one particle: mean k(x, known) w, covariance k(x, x′) − ⟨kR₁, k′R₁⟩ + ⟨kR₂, k′R₂⟩."""
 
     known: Float[Array, "K E"]
     weights: Float[Array, "K P"]
     prior_root: Float[Array, "K K"]
     posterior_root: Float[Array, "K K"] | None
-    """None for the exact posterior, where the last term is part of the one before."""
+    """None where w is all that is known, or R₁R₁ᵀ is the inverse of k(known, known) with the noise added."""
+    noise_variance: Scalar
+    """The noise that R₁ has in it."""
+    jitter: Scalar
 
-    def predict(self, covariance: AbstractCovariance, features: Float[Array, "N E"]):
-        """Mean [N, P] and variance [N] at these features."""
+    def moments(self, covariance: AbstractCovariance, features: Float[Array, "N E"]):
+        """Mean [N, P] and variance [N] at these features; rounding may leave a variance below zero."""
         cross = covariance(features, self.known)
         variance = covariance.variance - jnp.sum(matmul(cross, self.prior_root) ** 2, axis=1)
         if self.posterior_root is not None:
             variance = variance + jnp.sum(matmul(cross, self.posterior_root) ** 2, axis=1)
-        return matmul(cross, self.weights), jnp.maximum(variance, 0.0)
+        return matmul(cross, self.weights), variance
+
+    def predict(self, covariance: AbstractCovariance, features: Float[Array, "N E"]):
+        """Mean [N, P] and variance [N] at these features."""
+        mean, variance = self.moments(covariance, features)
+        return mean, jnp.maximum(variance, 0.0)
+
+    def predict_jointly(self, covariance: AbstractCovariance, features: Float[Array, "N E"]):
+        """Mean [N, P] and covariance [N, N] at these features."""
+        cross = covariance(features, self.known)
+        prior = matmul(cross, self.prior_root)
+        joint = covariance(features, features) - matmul(prior, prior.T)
+        if self.posterior_root is not None:
+            posterior = matmul(cross, self.posterior_root)
+            joint = joint + matmul(posterior, posterior.T)
+        return matmul(cross, self.weights), joint
+
+    def draw_function(
+        self, covariance: AbstractCovariance, features: Float[Array, "N E"], key: RandomKey, num_features: int
+    ) -> Float[Array, "N P"]:
+        """φ(x) + k(x, known)(w + R₂ε − R₁R₁ᵀ(φ(known) + noise)) with a function φ of the prior: the same for a key."""
+        key_prior, key_noise, key_values = jr.split(key, 3)
+        shape, dtype = self.weights.shape, self.weights.dtype
+        phi = random_function(covariance, key_prior, shape[1], num_features, self.known)
+        values = phi(self.known) + jnp.sqrt(self.noise_variance) * jr.normal(key_noise, shape, dtype)
+        weights = self.weights - matmul(self.prior_root, matmul(self.prior_root.T, values))
+        if self.posterior_root is not None:
+            weights = weights + matmul(self.posterior_root, jr.normal(key_values, shape, dtype))
+        return phi(features) + matmul(covariance(features, self.known), weights)
 
 
 class AbstractTop(eqx.Module):
@@ -62,7 +95,7 @@ class SparseTop(AbstractTop):
         return self, whitened
 
     def log_likelihood(self, covariance, features, y, noise):
-        wide = whitened_cross(covariance, features, self.inducing)[1]
+        wide = whitened_cross(covariance, features, self.inducing).wide
         return sparse_log_likelihood(wide, y, noise)
 
     def condition(self, covariance, features, y, noise):
@@ -74,6 +107,8 @@ class SparseTop(AbstractTop):
             weights=matmul(posterior_root.T, factors.projected),
             prior_root=factors.inverse_root.T,
             posterior_root=posterior_root.T,
+            noise_variance=jnp.zeros_like(noise),
+            jitter=factors.jitter,
         )
 
 
@@ -93,8 +128,9 @@ class ExactTop(AbstractTop):
 
     def condition(self, covariance, features, y, noise):
         """[STRIDE, eq. 1]."""
-        inverse_root = safe_inverse_cholesky(_with_noise(covariance, features, noise), jitter=0.0).inverse
-        return TopPosterior(features, matmul(inverse_root.T, matmul(inverse_root, y)), inverse_root.T, None)
+        inverse_root, jitter, _ = safe_inverse_cholesky(_with_noise(covariance, features, noise), jitter=0.0)
+        weights = matmul(inverse_root.T, matmul(inverse_root, y))
+        return TopPosterior(features, weights, inverse_root.T, None, jnp.asarray(noise), jitter)
 
 
 class SampledTop(AbstractTop):
@@ -106,7 +142,7 @@ class SampledTop(AbstractTop):
     inducing: Int[Array, " M"]
     likelihood: AbstractLikelihood
     variables: Float[Array, "M Q"] | None = None
-    """Those of one particle; None until `split` has told which."""
+    """Those of one particle; None until `split` says which."""
 
     def split(self, whitened):
         return SampledTop(self.inducing, self.likelihood, whitened[-1]), whitened[:-1]
@@ -120,8 +156,9 @@ class SampledTop(AbstractTop):
         """Given v, what f is elsewhere: k_m L⁻ᵀ v, k − |k_m L⁻ᵀ|²."""
         assert self.variables is not None  # noqa: S101
         known = features[self.inducing]
-        prior_root = safe_inverse_cholesky(covariance(known, known)).inverse.T
-        return TopPosterior(known, matmul(prior_root, self.variables), prior_root, None)
+        inverse_root, jitter, _ = safe_inverse_cholesky(covariance(known, known))
+        weights = matmul(inverse_root.T, self.variables)
+        return TopPosterior(known, weights, inverse_root.T, None, jnp.zeros_like(noise), jitter)
 
 
 def _with_noise(covariance: AbstractCovariance, features: Float[Array, "N E"], noise: Scalar) -> Float[Array, "N N"]:

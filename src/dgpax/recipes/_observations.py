@@ -8,7 +8,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from ..errors import InputError, UnknownNameError
+from ..errors import InputError
 from ..likelihoods import (
     AbstractLikelihood,
     BernoulliProbit,
@@ -19,6 +19,7 @@ from ..likelihoods import (
     StudentT,
 )
 from ..means import AbstractMean, Constant
+from ._rows import Rows
 
 NOISE_START = 0.1
 
@@ -66,16 +67,16 @@ LIKELIHOODS: dict[str, Callable[[np.ndarray], Observation]] = {
 }
 
 
-def observation(word: str, y: np.ndarray) -> Observation:
-    """What a word stands for, for these targets."""
-    if word not in LIKELIHOODS:
-        raise UnknownNameError(f"likelihood={word!r} isn't known. There are: {', '.join(LIKELIHOODS)}.")
+def observation(word: str | None, rows: Rows) -> Observation:
+    """What a word stands for, for these targets. Without one, the noise depends on the inputs where many rows have
+    gaps, as these are harder to predict; labels have no other.
+
+    Two classes, or one, have one latent function.
+    """
+    if rows.num_classes:
+        likelihood = Softmax(rows.num_classes) if rows.num_classes > 2 else BernoulliProbit()
+        return Observation(likelihood, standardised=False)
+    word, y = word or ("heteroskedastic" if rows.has_many_gaps else "gaussian"), rows.y
     if word in ("poisson", "negative_binomial") and np.any((y < 0) | (y != np.round(y)) & ~np.isnan(y)):
         raise InputError(f"likelihood={word!r} is for counts, 0, 1, 2, …; the targets hold others. Use 'gaussian'.")
     return LIKELIHOODS[word](y)
-
-
-def labels(num_classes: int) -> Observation:
-    """For labels 0 … C−1; two classes, or one, have one latent function."""
-    likelihood = Softmax(num_classes) if num_classes > 2 else BernoulliProbit()
-    return Observation(likelihood, standardised=False)

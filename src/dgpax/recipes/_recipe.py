@@ -1,0 +1,56 @@
+"""What a person says about a model and its training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..errors import InputError, UnknownNameError
+from ..posteriors import POSTERIORS
+from ..stride import Composition, Convolution, Injective, Residual
+from ._observations import LIKELIHOODS
+
+INFERENCES = ("variational", "stride", "sghmc", "exact", "sparse")
+ONE_LAYER = ("exact", "sparse")
+ARCHITECTURES = {"residual": Residual, "composition": Composition, "convolution": Convolution, "injective": Injective}
+AT_LEAST_ONE = ("num_layers", "num_inducing", "num_particles", "max_steps", "batch_size")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Words, checked; None lets the rows decide.
+
+    `posterior` is for variational inference, `architecture` and `num_particles` for STRIDE. `max_time` is in seconds,
+    `progress` as in `fit`.
+    """
+
+    inference: str = "variational"
+    posterior: str = "mean-field"
+    likelihood: str | None = None
+    num_layers: int | None = None
+    num_inducing: int | None = None
+    architecture: str = "residual"
+    num_particles: int | None = None
+    max_steps: int | None = None
+    max_time: float | int | None = None
+    batch_size: int | None = None
+    seed: int = 0
+    progress: bool | None = None
+
+    def __post_init__(self):
+        known = {"inference": INFERENCES, "posterior": POSTERIORS, "architecture": ARCHITECTURES}
+        if self.likelihood is not None:
+            known["likelihood"] = LIKELIHOODS
+        for name, words in known.items():
+            if getattr(self, name) not in words:
+                raise UnknownNameError(f"{name}={getattr(self, name)!r} isn't known. There are: {', '.join(words)}.")
+        if self.inference in ONE_LAYER and self.num_layers not in (None, 1):
+            raise InputError(f'inference="{self.inference}" is for one layer; got num_layers={self.num_layers}.')
+        for name in AT_LEAST_ONE:
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"{name} must be at least 1; got {value}.")
+
+    @property
+    def depth(self) -> int:
+        """The number of layers."""
+        return self.num_layers or (1 if self.inference in ONE_LAYER else 2)

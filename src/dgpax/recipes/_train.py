@@ -1,0 +1,40 @@
+"""Training as planned."""
+
+from __future__ import annotations
+
+import time
+
+from ..errors import InputError
+from ..fits import AbstractFit, Fit
+from ..inference import Variational, fit
+from ._recipe import Recipe
+from ._rows import Rows
+from ._ways import Plan, plan, settling, suitable_batch_size, takes_natural_steps
+
+MORE_STEPS = 300
+"""Of one call of `train_more`."""
+
+
+def train(recipe: Recipe, rows: Rows) -> AbstractFit:
+    """A fit of these rows. `max_time` counts from here."""
+    started = time.perf_counter()
+    return carry_out(recipe, plan(recipe, rows), started)
+
+
+def train_more(recipe: Recipe, fitted: AbstractFit, rows: Rows, num_seen: float) -> AbstractFit:
+    """Further steps on these rows, which stand for all that were seen."""
+    started = time.perf_counter()
+    if recipe.inference != "variational" or not isinstance(fitted, Fit):
+        raise InputError(f'partial_fit is for inference="variational"; this is "{recipe.inference}". Use fit.')
+    merged = rows.merged()
+    data = merged._replace(weights=merged.counts * (num_seen / merged.counts.sum())).padded()
+    batch_size = suitable_batch_size(recipe, data)
+    engine = settling(takes_natural_steps(recipe), batch_size, recipe.max_steps or MORE_STEPS)
+    return carry_out(recipe, Plan(fitted.model, data, Variational(fitted.posterior), engine), started)
+
+
+def carry_out(recipe: Recipe, planned: Plan, started: float) -> AbstractFit:
+    """The fit that a plan leads to, in the time that is left."""
+    left = None if recipe.max_time is None else max(0.0, recipe.max_time - (time.perf_counter() - started))
+    model, data, method, engine = planned
+    return fit(model, data, method, engine=engine, seed=recipe.seed, max_seconds=left, progress=recipe.progress)

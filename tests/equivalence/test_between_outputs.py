@@ -1,0 +1,203 @@
+"""Outputs that depend on each other: likelihoods, densities and draws see their covariance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+import dgpax
+from dgpax import DeepGP, GPLayer
+from dgpax.distributions import Gaussian, GaussianOverOutputs
+from dgpax.inducing import Points
+from dgpax.inference import NaturalGradient
+from dgpax.kernels import LMC, RBF
+from dgpax.likelihoods import (
+    BernoulliProbit,
+    CorrelatedGaussianNoise,
+    GaussianNoise,
+    HeteroskedasticGaussian,
+    PerOutput,
+    Poisson,
+    RobustMax,
+    Softmax,
+    StudentT,
+)
+from dgpax.objectives import elbo
+from dgpax.posteriors import GaussianBlock, MeanField
+from dgpax.prediction import log_density, sample_observations
+
+N = 8
+X = np.linspace(-1.0, 1.0, N)[:, None]
+Y = np.random.default_rng(0).normal(size=(N, 2))
+DATA = dgpax.dataset(X, Y)
+SHARED = GPLayer(LMC(RBF(0.4), np.ones((2, 1))), 2, inducing=Points(X))
+GRAM = np.exp(-0.5 * (X - X.T) ** 2 / 0.4**2)
+
+
+def _noise(rho):
+    return np.array([[1.0, rho], [rho, 1.0]])
+
+
+def _optimum(rho):
+    """q(v) = p(v | y), where one function is both outputs."""
+    precision = np.linalg.inv(_noise(rho))
+    covariance = np.linalg.inv(np.linalg.inv(GRAM) + precision.sum() * np.eye(N))
+    mean = covariance @ (Y @ precision).sum(axis=1)
+    L = np.linalg.cholesky(GRAM)
+    whitened = np.linalg.solve(L, np.linalg.solve(L, covariance).T)
+    return MeanField((GaussianBlock(np.linalg.solve(L, mean)[None], np.linalg.cholesky(whitened)[None]),)), covariance
+
+
+@eqx.filter_jit
+def _bound(model, posterior):
+    return elbo(model, posterior, DATA).total
+
+
+def _bound_of(target, data):
+    model, posterior = target
+    return elbo(model, posterior, data).total
+
+
+def _log_density(y, mean, covariance):
+    return multivariate_normal(np.asarray(mean), np.asarray(covariance)).logpdf(np.asarray(y))  # pyright: ignore
+
+
+@pytest.mark.parametrize("rho", [-0.9, -0.3, 0.0, 0.5, 0.9])
+def test_the_bound_is_below_the_evidence_and_reaches_it(rho, rng):
+    model = DeepGP(SHARED, CorrelatedGaussianNoise(np.linalg.cholesky(_noise(rho))))
+    everything = np.kron(GRAM, np.ones((2, 2))) + np.kron(np.eye(N), _noise(rho))
+    evidence = _log_density(Y.ravel(), np.zeros(2 * N), everything)
+    best, _ = _optimum(rho)
+    np.testing.assert_allclose(_bound(model, best), evidence, atol=1e-8)
+    for size in (1e-3, 0.1, 1.0):
+        other = jax.tree.map(lambda leaf, size=size: leaf + size * rng.normal(size=leaf.shape), best)
+        assert _bound(model, other) < evidence
+
+
+@pytest.mark.parametrize("rho", [-0.9, 0.9])
+def test_training_finds_the_exact_posterior(rho):
+    model = dgpax.freeze(DeepGP(SHARED, CorrelatedGaussianNoise(np.linalg.cholesky(_noise(rho)))))
+    engine = NaturalGradient(natural_rate=0.5, max_steps=200)
+    fitted = dgpax.fit(model, DATA, "variational", engine=engine, progress=False)
+    _, covariance = _optimum(rho)
+    exact = np.sqrt(np.diagonal(covariance))[:, None]
+    np.testing.assert_allclose(dgpax.predict_latent(fitted, X).stddev, np.hstack([exact, exact]), atol=1e-6)
+
+
+def test_equal_outputs_are_drawn_equal_and_scored_together():
+    x = np.linspace(-1.0, 1.0, 12)[:, None]
+    data = dgpax.dataset(x, np.repeat(np.sin(3 * x), 2, axis=1))
+    layer = GPLayer(LMC(RBF(0.8), np.ones((2, 1))), 2, inducing=Points(x[::3]))
+    model = dgpax.freeze(DeepGP(layer, GaussianNoise(1e-4)))
+    fitted = dgpax.fit(model, data, "variational", engine=NaturalGradient(max_steps=20), progress=False)
+    away = np.array([[6.0]])
+    drawn = sample_observations(fitted, away, num_samples=400)[:, 0]
+    assert np.corrcoef(drawn.T)[0, 1] > 0.999
+    sure, impossible = (
+        float(log_density(fitted, dgpax.dataset(away, np.array([pair])))[0]) for pair in ([1.0, 1.0], [1.0, -1.0])
+    )
+    joint: Any = dgpax.predict_jointly(fitted, away, "outputs")
+    expected = _log_density(np.ones(2), joint.mean[0], np.asarray(joint.covariance)[0] + 1e-4 * np.eye(2))
+    assert impossible < -50 and sure == pytest.approx(expected, abs=1e-8)
+
+
+def test_the_cost_of_mixing_grows_with_the_latent_processes():
+    """[FRAMEWORK, Table 1]: N·P·L, not N·P·L²."""
+    rng, flops = np.random.default_rng(0), {}
+    data = dgpax.dataset(rng.normal(size=(20, 1)), rng.normal(size=(20, 100)))
+    for L in (5, 20, 80):
+        kernel = LMC(RBF(np.full((L, 1), 0.5), np.ones(L)), rng.normal(size=(100, L)))
+        model = DeepGP(GPLayer(kernel, 100, inducing=Points(rng.normal(size=(4, 1)))), GaussianNoise(0.1))
+        arrays, rest = eqx.partition((model, MeanField.at_prior(model.layers)), eqx.is_inexact_array)
+        step = jax.value_and_grad(lambda arrays, rest=rest: _bound_of(eqx.combine(arrays, rest), data))
+        cost: Any = jax.jit(step).lower(arrays).compile().cost_analysis()
+        flops[L] = (cost[0] if isinstance(cost, list) else cost)["flops"]
+    assert np.log(flops[80] / flops[5]) / np.log(16) < 1.1
+
+
+MIXING = np.array([[1.0, 0.2], [0.8, -0.5], [-0.3, 1.1]])
+MEAN = np.array([[0.3, -0.2, 0.5], [1.0, 0.4, -0.6]])
+LOW_RANK = GaussianOverOutputs(jnp.asarray(MEAN), jnp.broadcast_to(MIXING @ MIXING.T, (2, 3, 3)))
+DRAWS = MEAN + np.random.default_rng(1).normal(size=(200_000, 1, 2)) @ MIXING.T
+
+
+def _two(q):
+    return GaussianOverOutputs(q.mean[:, :2], q.covariance[:, :2, :2])
+
+
+@pytest.mark.parametrize("likelihood", [Softmax(3), RobustMax(3, 0.05)], ids=["softmax", "robust max"])
+def test_classes_on_mixed_processes(likelihood):
+    labels = jnp.asarray([[2.0], [0.0]])
+    logs = np.asarray(likelihood.log_probabilities(jnp.asarray(DRAWS)))
+    np.testing.assert_allclose(likelihood.class_probabilities(LOW_RANK), np.exp(logs).mean(axis=0), atol=4e-3)
+    expected = logs.mean(axis=0)
+    np.testing.assert_allclose(likelihood.expected_log_probabilities(LOW_RANK), expected, atol=1e-2)
+    picked = likelihood.expected_log_prob(LOW_RANK, labels)
+    np.testing.assert_allclose(picked, expected[[0, 1], [2, 0]], atol=1e-2)
+    diagonal = likelihood.class_probabilities(LOW_RANK.marginal())
+    assert np.max(np.abs(diagonal - np.exp(logs).mean(axis=0))) > 0.02
+
+
+def test_the_largest_of_dependent_functions_has_a_slope():
+    """Where the covariance is diagonal it is that of the integral over one number."""
+    likelihood = RobustMax(3, 0.05)
+    variance = np.array([[0.5, 1.0, 2.0]])
+
+    def value(mean, together):
+        q = Gaussian(mean, jnp.asarray(variance))
+        if together:
+            q = GaussianOverOutputs(mean, jnp.asarray(variance[..., None] * np.eye(3)))
+        return likelihood.class_probabilities(q)[0, 0]
+
+    slopes = [jax.grad(value)(jnp.asarray(MEAN[:1]), together) for together in (False, True)]
+    np.testing.assert_allclose(slopes[1], slopes[0], atol=5e-3)
+
+
+def test_noise_that_depends_on_the_mean():
+    likelihood, y = HeteroskedasticGaussian(), jnp.asarray([[0.7], [-0.5]])
+    q = _two(LOW_RANK)
+    f, g = DRAWS[..., 0], DRAWS[..., 1]
+    logs = -0.5 * (np.log(2 * np.pi) + g + (np.asarray(y)[:, 0] - f) ** 2 * np.exp(-g))
+    np.testing.assert_allclose(likelihood.expected_log_prob(q, y), logs.mean(axis=0), rtol=0.02)
+    density = np.log(np.exp(logs).mean(axis=0))
+    np.testing.assert_allclose(likelihood.predictive_log_prob(q, y), density, atol=0.01)
+    components = likelihood.components(GaussianOverOutputs(q.mean[None], q.covariance[None]))
+    mixture = dgpax.distributions.Mixture(components)
+    np.testing.assert_allclose(mixture.log_prob(y)[:, 0], density, atol=0.05)
+    np.testing.assert_allclose(mixture.mean, likelihood.predictive_mean(q), atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("likelihood", "y"),
+    [
+        (Poisson(), [[2.0, 0.0], [1.0, 3.0]]),
+        (BernoulliProbit(), [[1.0, 0.0], [1.0, 1.0]]),
+        (StudentT(0.5, 3.0), [[0.3, 2.0], [-4.0, 0.1]]),
+        (PerOutput((Poisson(), GaussianNoise(0.2))), [[2.0, -0.5], [1.0, np.nan]]),
+    ],
+    ids=["Poisson", "probit", "Student", "each its own"],
+)
+def test_densities_of_a_row_together(likelihood, y):
+    y = jnp.asarray(y)
+    sampled = jax.nn.logsumexp(likelihood.log_prob(jnp.asarray(DRAWS[..., :2]), y), axis=0) - np.log(len(DRAWS))
+    np.testing.assert_allclose(likelihood.predictive_log_prob(_two(LOW_RANK), y), sampled, atol=0.02)
+
+
+def test_sharp_densities_of_a_row_together():
+    """Counts of a million and noise of 1e-4 leave little of the space that q has; a quadratic is exact."""
+    q = _two(LOW_RANK)
+    y = q.mean + jnp.asarray([[0.5, 0.4], [-0.6, -0.5]])
+    likelihood = GaussianNoise(1e-4)
+    closed = likelihood.predictive_log_prob(q, y)
+    by_points = PerOutput((likelihood, likelihood)).predictive_log_prob(q, y)
+    np.testing.assert_allclose(by_points, closed, atol=1e-6)
+    counts = Poisson(1e6)
+    together = counts.predictive_log_prob(q, jnp.round(1e6 * jnp.exp(y)))
+    normal = _log_density(y[0], q.mean[0], q.covariance[0]) - float(jnp.sum(y[0])) - 2 * np.log(1e6)
+    assert float(together[0]) == pytest.approx(normal, abs=1e-3)
