@@ -21,6 +21,8 @@ NOISE_START = 0.1
 GAP_START = 0.3
 VARIANCE_FLOOR = 1e-7
 """Least noise and kernel variance: a constant output is then predicted to within a thousandth of its scale."""
+EXACT_NOISE_FLOOR = 1e-10
+"""Of exact regression in float64, which divides by the noise in no other way than through K + σ²I."""
 
 
 def gp_regression(data: Dataset, kernel: AbstractKernel | None = None, *, gaps: Sequence[int] = ()) -> DeepGP:
@@ -86,7 +88,8 @@ def _one_layer(data: Dataset, kernel: AbstractKernel | None, inducing: Points | 
     scaling = standardise(data)
     kernel = default_kernel(scaling, data.x.dtype) if kernel is None else kernel
     layer = GPLayer(kernel, num_outputs=data.num_outputs, inducing=inducing)
-    return DeepGP(layer, GaussianNoise(noise_start(NOISE_START, data.x.dtype)), scaling)
+    floor = VARIANCE_FLOOR if inducing is not None or data.x.dtype == jnp.float32 else EXACT_NOISE_FLOOR
+    return DeepGP(layer, GaussianNoise(noise_start(NOISE_START, data.x.dtype, floor)), scaling)
 
 
 def noise_of_gaps(gaps: Sequence[int], dtype) -> AbstractKernel:
@@ -103,9 +106,9 @@ def check_data(data: Dataset) -> None:
         raise InputError("Found a dataset with 0 sample(s) while a minimum of 1 is required.")
 
 
-def noise_start(value: float, dtype) -> Positive:
+def noise_start(value: float, dtype, floor: float = VARIANCE_FLOOR) -> Positive:
     """A noise variance with a floor that leaves room for noise-free data."""
-    return Positive(jnp.asarray(value, dtype), floor=VARIANCE_FLOOR)
+    return Positive(jnp.asarray(value, dtype), floor=floor)
 
 
 def default_kernel(scaling: Scaling, dtype) -> RBF:

@@ -1,6 +1,7 @@
 """The contracts of inference: a method says what is trained and maximised, and an engine takes the steps."""
 
 import abc
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
@@ -61,6 +62,10 @@ class AbstractMethod(AbstractObjective):
             return [frozenset()]
         return [held, frozenset()]
 
+    def starts(self, target: PyTree, data: Dataset) -> list[PyTree]:
+        """Targets that differ in their values, from each of which an engine that can go several ways begins."""
+        return [target]
+
     def prepare(self, target: PyTree, data: Dataset) -> PyTree:
         """What the objective reads in every step: the data, or sums over them that hold for all trained values."""
         return data
@@ -71,7 +76,7 @@ class AbstractMethod(AbstractObjective):
 
     def outcome(self, target: PyTree, model: Any, data: Dataset, scaled: Dataset) -> Outcome:
         """The fit that a trained target makes, and what is to be reported of it; `scaled` is what `check` gave."""
-        return gp_outcome(self.finish, target, model, data, scaled)
+        return gp_outcome(self, target, model, data, scaled)
 
     def largest_matrix(self, model: Any, data: Dataset) -> int:
         """The number of rows of the largest matrix that is factorised in a step."""
@@ -85,16 +90,26 @@ class AbstractMethod(AbstractObjective):
 class Problem(eqx.Module):
     """What an engine works on. `held` says of every trained array whether it stays where it is for now.
 
-    It is data, not structure, so that a warm-up and the main run are the same compiled program.
+    It is data, not structure, so that a warm-up and the main run are the same compiled program. `starts` are trained
+    values from which an engine that can go several ways begins.
     """
 
     method: AbstractObjective
     target: PyTree
     data: PyTree
     held: PyTree
+    starts: tuple[PyTree, ...]
 
-    def __init__(self, method: AbstractObjective, target: PyTree, data: PyTree, held: frozenset[str] = frozenset()):
+    def __init__(
+        self,
+        method: AbstractObjective,
+        target: PyTree,
+        data: PyTree,
+        held: frozenset[str] = frozenset(),
+        starts: Sequence[PyTree] = (),
+    ):
         self.method, self.target, self.data = method, target, data
+        self.starts = tuple(partition(start)[0] for start in starts or (target,))
         self.held = jax.tree_util.tree_map_with_path(
             lambda path, _: jnp.asarray(jax.tree_util.keystr(path).strip(".").removesuffix(".raw") in held),
             self.trainable(),

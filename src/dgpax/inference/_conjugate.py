@@ -2,35 +2,87 @@
 
 from __future__ import annotations
 
+import abc
+
 import equinox as eqx
 import jax.numpy as jnp
 
 from ..data import Dataset
-from ..errors import InputError
+from ..errors import InputError, UnknownNameError
 from ..model import DeepGP
 from ..objectives import (
+    AbstractTerms,
     FourierStatistics,
     collapsed_bound,
     collapsed_bound_from,
     has_fourier_statistics,
     log_evidence,
 )
+from ..parameters import with_weak_priors
 from ..posteriors import ExactPosterior, one_gp_layer, optimal_posterior
+from ..typing import PyTree
 from ._base import AbstractMethod
+from ._hyperparameters import WEAK_SPREAD, WithJacobian, averaged_outcome
 from ._lbfgs import LBFGS
+from ._outcome import gp_outcome
+from ._starts import worthwhile_starts
 
 CHUNK_ROWS = 10_000
 """Rows at a time for what isn't differentiated, where chunks cost nothing."""
+TREATMENTS = ("point", "averaged")
 
 
-class Exact(AbstractMethod):
-    """Exact GP regression by the log evidence: O(N³)."""
+class AbstractConjugate(AbstractMethod):
+    """One layer with Gaussian noise, whose inducing outputs are integrated out.
+
+    `hyperparameters` is "point" (the values at which the objective is highest) or "averaged" (predictions are a mixture
+    over `num_draws` values around these, weighed by how probable they are), which is for few rows, where one value
+    claims to know too much; parameters without a prior get a wide one around where they start.
+    """
+
+    hyperparameters: eqx.AbstractVar[str]
+    num_draws: eqx.AbstractVar[int]
+
+    def __check_init__(self):
+        name = type(self).__name__
+        if self.hyperparameters not in TREATMENTS:
+            raise UnknownNameError(
+                f"{name}(hyperparameters={self.hyperparameters!r}) isn't known. There are: {', '.join(TREATMENTS)}."
+            )
+        if self.num_draws < 1:
+            raise InputError(f"{name}(num_draws=...) must be at least 1; got {self.num_draws}.")
+
+    @abc.abstractmethod
+    def evidence(self, model: DeepGP, data: PyTree) -> AbstractTerms:
+        """log p(y), or a bound of it, at a model's parameters."""
 
     def target(self, model, data):
-        return conjugate_model(model, data)
+        model = conjugate_model(model, data)
+        return model if self.hyperparameters == "point" else with_weak_priors(model, WEAK_SPREAD)
+
+    def starts(self, target, data):
+        return worthwhile_starts(self, target, data)
 
     def terms(self, target, data, key):
-        return log_evidence(target, data)
+        own = self.evidence(target, data)
+        return own if self.hyperparameters == "point" else WithJacobian.of(own, target)
+
+    def outcome(self, target, model, data, scaled):
+        outcome = gp_outcome if self.hyperparameters == "point" else averaged_outcome
+        return outcome(self, target, model, data, scaled)
+
+    def default_engine(self):
+        return LBFGS()
+
+
+class Exact(AbstractConjugate):
+    """Exact GP regression by the log evidence: O(N³)."""
+
+    hyperparameters: str = eqx.field(static=True, default="point")
+    num_draws: int = eqx.field(static=True, default=16)
+
+    def evidence(self, model, data):
+        return log_evidence(model, data)
 
     def finish(self, target, data):
         return target, ExactPosterior.condition(target, data)
@@ -38,39 +90,32 @@ class Exact(AbstractMethod):
     def largest_matrix(self, model, data):
         return data.num_rows
 
-    def default_engine(self):
-        return LBFGS()
 
-
-class Sparse(AbstractMethod):
+class Sparse(AbstractConjugate):
     """Sparse GP regression by the collapsed bound [Titsias 2009]: O(N·M²), in chunks of rows if asked.
 
     With Fourier features the rows are read twice in all, and a step costs O(M³) whatever their number.
     """
 
     chunk_rows: int | None = eqx.field(static=True, default=None)
+    hyperparameters: str = eqx.field(static=True, default="point")
+    num_draws: int = eqx.field(static=True, default=16)
 
     @property
     def warm_up(self):
         """Locations stay until the length scales are right: from a poor start they scatter and get stuck."""
         return ("*.inducing",)
 
-    def target(self, model, data):
-        return conjugate_model(model, data)
-
     def prepare(self, target, data):
         return FourierStatistics.of(target, data, self.chunk_rows) if has_fourier_statistics(target) else data
 
-    def terms(self, target, data, key):
+    def evidence(self, model, data):
         if isinstance(data, FourierStatistics):
-            return collapsed_bound_from(data, target)
-        return collapsed_bound(target, data, self.chunk_rows)
+            return collapsed_bound_from(data, model)
+        return collapsed_bound(model, data, self.chunk_rows)
 
     def finish(self, target, data):
         return target, optimal_posterior(target, data, self.chunk_rows or CHUNK_ROWS)
-
-    def default_engine(self):
-        return LBFGS()
 
 
 def conjugate_model(model: DeepGP, data: Dataset) -> DeepGP:

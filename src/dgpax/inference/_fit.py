@@ -98,7 +98,8 @@ def fit(
         limits = Limits(started, max_seconds, stopping, callbacks, show)
         for stage in range(checkpoints.stage, len(to_do)):
             checkpoints.stage = stage
-            problem = Problem(method, target, task.prepared, to_do[stage])
+            starts = method.starts(target, task.scaled) if stage == 0 else ()
+            problem = Problem(method, target, task.prepared, to_do[stage], starts)
             target = train(run, engine, problem, jr.key(seed), limits, checkpoints)
             if run.interrupted or run.gave_up:
                 break

@@ -19,6 +19,8 @@ from ._base import AbstractEngine, Info, Problem
 SUFFICIENT_DECREASE, CURVATURE = 1e-4, 0.9
 MAX_TRIALS = 20
 QUIET_ITERATIONS = 3
+LONGEST_MOVE = 2.0
+"""Of a raw value in one iteration; large ones, which are nearly values themselves, may move by as much again."""
 
 
 class Search(NamedTuple):
@@ -61,9 +63,9 @@ class LBFGS(AbstractEngine):
     """L-BFGS with a weak-Wolfe line search by bracketing [Nocedal & Wright 2006, Algorithm 7.4; Lewis & Overton 2013].
 
     One step is one evaluation of the objective: the line search is part of the state, so the compiled program
-    holds the objective once. Restart 0 begins where the model is, the others at raw values moved by N(0, spread²);
-    all advance together and the best one counts. It has converged when three iterations in a row gain less than
-    `tolerance` relative to the objective, in every restart.
+    holds the objective once. It begins at every start that the method knows; more `restarts` than these begin at raw
+    values moved by N(0, spread²). All advance together and the best one counts. It has converged when three iterations
+    in a row gain less than `tolerance` relative to the objective, in every restart.
 
     The bound of a deep model is an average over draws, which stay the same from the first step to the last [Giordano,
     Ingram & Broderick 2024]: small models with all rows in every step can end higher than by noisy steps. It fits its
@@ -86,10 +88,11 @@ class LBFGS(AbstractEngine):
     def init(self, problem, key):
         """Nothing is evaluated yet: every restart begins with a trial of its own starting point."""
         like = problem.trainable()
-        start, _ = ravel_pytree(like)
-        noise = jr.normal(key, (self.restarts, start.size), start.dtype).at[0].set(0.0)
-        noise = noise * ravel_pytree(problem.free())[0]
-        return LBFGSState(jax.vmap(self._begin)(start + self.spread * noise), like)
+        known = jnp.stack([ravel_pytree(start)[0] for start in problem.starts])
+        more = max(0, self.restarts - len(known))
+        noise = jr.normal(key, (more, known.shape[1]), known.dtype) * ravel_pytree(problem.free())[0]
+        points = jnp.concatenate([known, known[0] + self.spread * noise])
+        return LBFGSState(jax.vmap(self._begin)(points), like)
 
     def step(self, problem, state, key, step):
         loss = _loss(problem, key)
@@ -131,7 +134,7 @@ class LBFGS(AbstractEngine):
         memory = _remember(descent.memory, point - descent.point, gradient - descent.gradient)
         direction = -_apply_inverse_hessian(memory, gradient)
         downhill = jnp.dot(direction, gradient) < 0
-        direction = jnp.where(downhill, direction, -gradient)
+        direction = _shortened(jnp.where(downhill, direction, -gradient), point)
         knows_curvature = jnp.any(memory.weight > 0)
         search = _choose(knows_curvature, _new_search(jnp.ones((), value.dtype)), _first_search(gradient))
         gain = (descent.value - value) / jnp.maximum(1.0, jnp.abs(value))
@@ -156,6 +159,11 @@ def _best(state: LBFGSState) -> PyTree:
 def _loss(problem: Problem, key) -> Callable[[Float[Array, " n"]], tuple[Float[Array, ""], AbstractTerms]]:
     unravel = ravel_pytree(problem.trainable())[1]
     return lambda point: problem.loss(unravel(point), key)
+
+
+def _shortened(direction: Float[Array, " n"], point: Float[Array, " n"]) -> Float[Array, " n"]:
+    """No raw value leaps to where a constraint ends, from where there is no slope that leads back."""
+    return direction / jnp.maximum(1.0, jnp.max(jnp.abs(direction) / (LONGEST_MOVE + jnp.maximum(point, 0.0))))
 
 
 def _new_search(size: Float[Array, ""]) -> Search:

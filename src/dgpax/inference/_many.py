@@ -73,9 +73,11 @@ def fit_many(
     threads = suitable_blas_threads(method.largest_matrix(models[0], datasets[0]))
     with threads, progress_bar(engine.max_steps * len(to_do), progress) as show:
         limits = Limits(started, max_seconds, NeverStop(), (), show)
-        for held in to_do:
-            parts = zip(methods, targets, tasks, strict=True)
-            problems = [Problem(own, target, task.prepared, held) for own, target, task in parts]
+        for stage, held in enumerate(to_do):
+            problems = []
+            for own, target, task in zip(methods, targets, tasks, strict=True):
+                starts = own.starts(target, task.scaled) if stage == 0 else ()
+                problems.append(Problem(own, target, task.prepared, held, starts))
             targets = group.train(engine, problems, seeds, limits)
     ends = zip(tasks, group.runs, methods, targets, strict=True)
     fits: list[Any] = [conclude(task, run, own, engine, target, started) for task, run, own, target in ends]

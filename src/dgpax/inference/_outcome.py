@@ -31,9 +31,9 @@ class Outcome(NamedTuple):
     notes: tuple[str, ...]
 
 
-def gp_outcome(finish: Callable, target: PyTree, model: DeepGP, data: Dataset, scaled: Dataset) -> Outcome:
-    """A `Fit`, of a model and a posterior that `finish` gives."""
-    trained, posterior, jitter, clipped = _finish(finish, target, scaled)
+def gp_outcome(method: Any, target: PyTree, model: DeepGP, data: Dataset, scaled: Dataset) -> Outcome:
+    """A `Fit`, of the model and the posterior in which a method ends."""
+    trained, posterior, jitter, clipped = _finish(method.finish, target, scaled)
     fitted = _values_of(trained, model)
 
     def make(report: FitReport) -> Fit:

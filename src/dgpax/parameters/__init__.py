@@ -23,6 +23,7 @@ from ._tree import cast as cast
 from ._tree import combine as combine
 from ._tree import find as find
 from ._tree import freeze as freeze
+from ._tree import log_jacobian as log_jacobian
 from ._tree import log_prior as log_prior
 from ._tree import matches as matches
 from ._tree import partition as partition
@@ -30,3 +31,4 @@ from ._tree import sample_priors as sample_priors
 from ._tree import set_prior as set_prior
 from ._tree import set_values as set_values
 from ._tree import unfreeze as unfreeze
+from ._tree import with_weak_priors as with_weak_priors

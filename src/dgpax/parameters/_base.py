@@ -27,6 +27,11 @@ class AbstractParameter(eqx.Module):
     def constraint(self) -> str:
         """The constraint in words, for tables."""
 
+    @property
+    @abc.abstractmethod
+    def log_jacobian(self) -> Float[Array, "..."]:
+        """log |d value / d raw| of every entry: a density of values is one of raw arrays with it."""
+
     @abc.abstractmethod
     def with_value(self, value) -> "AbstractParameter":
         """The same parameter (constraint, prior, trainable) at another constrained value."""

@@ -54,6 +54,10 @@ class Real(AbstractParameter):
     def constraint(self) -> str:
         return "real"
 
+    @property
+    def log_jacobian(self) -> Float[Array, "..."]:
+        return jnp.zeros_like(self.raw)
+
     def with_value(self, value) -> Real:
         return type(self)(value, trainable=self.trainable, prior=self.prior)
 
@@ -93,6 +97,10 @@ class Positive(AbstractParameter):
     @property
     def constraint(self) -> str:
         return f"> {self.floor:g}"
+
+    @property
+    def log_jacobian(self) -> Float[Array, "..."]:
+        return jax.nn.log_sigmoid(self.raw)
 
     def with_value(self, value) -> Positive:
         return type(self)(value, floor=self.floor, trainable=self.trainable, prior=self.prior)
@@ -135,6 +143,10 @@ class Bounded(AbstractParameter):
     def constraint(self) -> str:
         return f"in ({self.low:g}, {self.high:g})"
 
+    @property
+    def log_jacobian(self) -> Float[Array, "..."]:
+        return jnp.log(self.high - self.low) + jax.nn.log_sigmoid(self.raw) + jax.nn.log_sigmoid(-self.raw)
+
     def with_value(self, value) -> Bounded:
         return type(self)(value, self.low, self.high, trainable=self.trainable, prior=self.prior)
 
@@ -161,6 +173,10 @@ class LowerTriangular(AbstractParameter):
     @property
     def constraint(self) -> str:
         return "lower triangular"
+
+    @property
+    def log_jacobian(self) -> Float[Array, "... M M"]:
+        return jnp.zeros_like(self.raw)
 
     def with_value(self, value) -> LowerTriangular:
         return type(self)(value, trainable=self.trainable, prior=self.prior)

@@ -14,11 +14,13 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 
 from ..errors import InputError, UnknownNameError
 from ..typing import Array, ArrayLike, Float, PyTree, RandomKey
 from ._base import AbstractParameter
-from ._priors import AbstractPrior
+from ._constraints import Bounded, Positive
+from ._priors import AbstractPrior, LogNormalPrior, NormalPrior
 
 T = TypeVar("T")
 
@@ -129,6 +131,29 @@ def log_prior(tree: PyTree) -> Float[Array, ""]:
     """Sum of the log hyper-priors, each on the constrained value (no Jacobian: this is for MAP)."""
     terms = [jnp.sum(node.prior.log_prob(node.value)) for node in find(tree).values() if node.prior is not None]
     return jnp.asarray(sum(terms, 0.0))
+
+
+def log_jacobian(tree: PyTree) -> Float[Array, ""]:
+    """What makes a density of the values of all trainable parameters one of their raw arrays, in logarithms."""
+    return jnp.asarray(sum((jnp.sum(node.log_jacobian) for node in find(tree).values() if node.trainable), 0.0))
+
+
+def with_weak_priors(tree: T, spread: float) -> T:
+    """A copy in which every trainable parameter has a hyper-prior: its own, or a wide one around where it stands.
+
+    Positive ones without a prior get a log-normal around their geometric mean, real ones a normal around their mean,
+    of this standard deviation; bounded ones stay as they are, as their interval is a prior.
+    """
+
+    def believe(_: str, node: AbstractParameter) -> AbstractParameter:
+        if not node.trainable or node.prior is not None or isinstance(node, Bounded):
+            return node
+        value = np.asarray(node.value, float)
+        if isinstance(node, Positive):
+            return _replace(node, prior=LogNormalPrior(np.mean(np.log(value)), spread))
+        return _replace(node, prior=NormalPrior(np.mean(value), spread))
+
+    return _edit(tree, "*", believe)
 
 
 def partition(tree: T) -> tuple[T, T]:
