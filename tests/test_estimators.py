@@ -20,9 +20,11 @@ from dgpax.distributions import AbstractDistribution
 from dgpax.errors import InputError, InputTypeError, ModelFileError, UnknownNameError
 from dgpax.io import REGISTRY
 from dgpax.io._estimators import SavedEstimator, as_saved
+from dgpax.recipes import Recipe, plan
 from dgpax.recipes._inducing import suitable_counts, with_inducing
 from dgpax.recipes._rows import Rows, suitable_size
 from dgpax.storage import write
+from dgpax.stride import Composition, Residual
 
 N = 50
 STEPS = 150
@@ -191,6 +193,20 @@ def test_exact_inference_is_that_of_fit(rng):
         model.partial_fit(x, y)
 
 
+def test_what_stride_is_asked_for(rng):
+    """The default is what docs/stride.md recommends."""
+    rows = Rows(rng.normal(size=(30, 3)), rng.normal(size=(30, 1)))
+    model, _, method, engine = plan(Recipe(inference="stride"), rows)
+    assert model == Residual(1) and (method.num_inducing, method.num_particles) == (30, 50)
+    assert engine.schedule.num_iterations * engine.schedule.num_steps == 4000
+    words = Recipe(
+        inference="stride", architecture="composition", num_layers=3, num_particles=7, num_inducing=5, max_steps=300
+    )
+    model, _, method, engine = plan(words, rows)
+    assert model == Composition(2) and (method.num_inducing, method.num_particles) == (5, 7)
+    assert engine.schedule.num_iterations * engine.schedule.num_steps == 300
+
+
 @pytest.mark.parametrize(
     ("settings", "error"),
     [
@@ -201,7 +217,10 @@ def test_exact_inference_is_that_of_fit(rng):
         ({"inference": "exact", "likelihood": "student_t"}, InputError),
         ({"num_inducing": 0}, InputError),
         ({"likelihood": "poisson"}, InputError),
-        ({"inference": "stride", "max_time": 1.0}, InputError),
+        ({"inference": "stride", "architecture": "magic"}, UnknownNameError),
+        ({"inference": "stride", "num_particles": 0}, InputError),
+        ({"inference": "stride", "num_layers": 1}, InputError),
+        ({"inference": "stride", "likelihood": "student_t"}, InputError),
     ],
 )
 def test_settings_that_make_no_sense(settings, error):
