@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import jax
+import dataclasses
+
+import equinox as eqx
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from saved_models import same
@@ -11,9 +14,11 @@ from test_stride_predictions import untrained
 import dgpax
 from dgpax.errors import DgpaxWarning, InputError, InputTypeError, UnknownNameError
 from dgpax.inference import Sparse
-from dgpax.kernels import RBF, Matern12
+from dgpax.kernels import RBF
+from dgpax.likelihoods import Poisson
 from dgpax.stride import (
     PCN,
+    Chains,
     Composition,
     CrossApproximation,
     EllipticalSlice,
@@ -21,9 +26,9 @@ from dgpax.stride import (
     MonteCarloEM,
     Residual,
     Schedule,
-    Standard,
     Stride,
 )
+from dgpax.stride._top import SampledTop
 
 N, M = 20, 4
 X = np.linspace(-1.0, 1.0, N)[:, None]
@@ -54,17 +59,8 @@ class PowerCut(Exception):
 
 def same_fit(a, b) -> bool:
     """To the last bit, what is said of the course included."""
-    reports = [
-        {k: v for k, v in vars(f.report).items() if k not in ("seconds", "resumed_at", "details", "history")}
-        for f in (a, b)
-    ]
-    details = (same(list(f.report.details.items()), list(g.report.details.items())) for f, g in ((a, b),))
-    return (
-        same((a.target, a.tops), (b.target, b.tops))
-        and reports[0] == reports[1]
-        and all(details)
-        and same(a.report.history, b.report.history)
-    )
+    reports = (dataclasses.replace(fitted.report, seconds=0.0, resumed_at=()) for fitted in (a, b))
+    return same((a.target, a.tops), (b.target, b.tops)) and same(*reports)
 
 
 @QUIET
@@ -77,7 +73,7 @@ def test_a_fit_that_was_cut_off_ends_where_it_would_have(method, whole, tmp_path
     with pytest.raises(PowerCut):
         dgpax.fit(Residual(), DATA, method, callbacks=[cut], **settings)
     resumed = dgpax.fit(Residual(), DATA, method, **settings)
-    assert resumed.report.resumed_at == (2,)
+    assert resumed.report.resumed_at == (1,)
     assert same_fit(resumed, whole)
     with pytest.raises(InputError, match="another seed"):
         dgpax.fit(Residual(), DATA, method, seed=1, **settings)
@@ -112,6 +108,7 @@ def test_ctrl_c_keeps_what_is_complete(method):
     assert fitted.report.details["iterations"] == 1
 
 
+@pytest.mark.slow
 def test_chains_that_mix_are_not_complained_about():
     """Much noise: the posterior is close to the prior, from which slices draw far apart."""
     data = dgpax.dataset(X, np.random.default_rng(0).normal(size=X.shape))
@@ -140,16 +137,17 @@ def test_chains_begin_apart(whole, method):
 
 
 def test_jitter_and_clipped_variances_are_counted():
-    """A smooth kernel on close rows has a covariance that is singular in floating point, a rough one hasn't."""
-    nothing = Schedule(num_iterations=0)
-    reports = []
-    for kernel in (Matern12(0.1, 1.0), RBF(5.0, 1.0)):
-        method = Stride(10, 2, Standard(), schedule=nothing, initial=untrained(DATA, 10, kernel))
-        reports.append(dgpax.fit(Residual(), DATA, method, progress=False).report)
-    rough, smooth = reports
-    print(rough, smooth)
-    assert rough.largest_jitter < smooth.largest_jitter
-    assert rough.clipped_variances == 0 and smooth.clipped_variances > 0
+    """The variance that ten points leave of a smooth function on a line is lost in rounding."""
+    nothing, initial = Schedule(num_iterations=0), untrained(DATA, 10, RBF(5.0, 1.0))
+    fitted = dgpax.fit(Residual(), DATA, Stride(10, 2, schedule=nothing, initial=initial), progress=False)
+    assert 0 < fitted.report.largest_jitter < 1e-6 and fitted.report.clipped_variances == 0
+    chains, posterior = fitted.target.chains, fitted.target.posterior
+    nothing_left = SampledTop(initial.rows, Poisson()), jnp.asarray(0.5)
+    posterior = eqx.tree_at(lambda p: (p.top, p.hidden.jitter), posterior, nothing_left)
+    chains = Chains((*chains.position, jnp.zeros((2, 10, 1))), chains.log_likelihood, chains.scale)
+    target = fitted.target._replace(posterior=posterior, chains=chains)
+    outcome = fitted.method.outcome(target, Residual(), DATA, DATA)
+    assert outcome.largest_jitter == 0.5 and 0 < outcome.clipped_variances <= 2 * N
 
 
 def test_words_and_engines_that_do_not_fit(method):
@@ -159,7 +157,3 @@ def test_words_and_engines_that_do_not_fit(method):
         dgpax.fit(dgpax.gp_regression(DATA), DATA, "stride")
     with pytest.raises(InputTypeError, match='inference="stride"'):
         dgpax.fit(dgpax.sparse_gp_regression(DATA, 3), DATA, Sparse(), engine=MonteCarloEM(PCN()))
-
-
-def test_the_particles_have_a_number_each(whole):
-    assert jax.tree.leaves(whole.target.chains.position)[0].shape[0] == 3

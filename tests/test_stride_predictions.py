@@ -29,18 +29,19 @@ from dgpax.stride import (
     FullySparse,
     Initial,
     Injective,
+    LocallyScaled,
     Residual,
     Schedule,
     Standard,
     Stride,
 )
+from dgpax.stride._spread import random_function
 
 N, M, S = 30, 6, 4
-NOISE = 0.02
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (N, 2))
 DATA = dgpax.dataset(X, np.stack([np.sin(3 * X[:, 0]), 100 + X[:, 1] ** 2], axis=1))
-NEW = RNG.uniform(-1.3, 1.3, (300, 2))
+NEW = RNG.uniform(-1.3, 1.3, (30, 2))
 
 
 def untrained(data: dgpax.Dataset, num_inducing: int | None, kernel=None) -> Initial:
@@ -84,34 +85,37 @@ def test_a_row_is_predicted_by_itself_and_smoothly(name):
     fitted, new = started(architecture, hidden, data, num_inducing), NEW[:, :num_columns]
     new = np.concatenate([new, new + 1e-6, X[:3, :num_columns]])
     whole = dgpax.predict_latent(fitted, new)
-    for row in (0, 7, 299, 600):
-        alone = dgpax.predict_latent(fitted, new[row : row + 1])
-        scale = np.asarray(whole.stddev)[row]
-        assert_allclose((alone.mean[0] - whole.mean[row]) / scale, 0.0, atol=1e-12)
-        assert_allclose(alone.stddev[0] / scale, 1.0, rtol=1e-12)
-    at = fitted.inputs(new)
-    components, alone = (fitted.latent(x, num_samples=1, seed=0) for x in (at, at[5:6]))
-    assert_allclose(alone.mean[:, 0], components.mean[:, 5], rtol=1e-12, atol=1e-12)
+    at, scale = fitted.inputs(new), np.asarray(whole.stddev)
+    components = fitted.latent(at, num_samples=1, seed=0)
+    for row in (0, 7, 29, 60):
+        alone, own = (
+            dgpax.predict_latent(fitted, new[row : row + 1]),
+            fitted.latent(at[row : row + 1], num_samples=1, seed=0),
+        )
+        assert_allclose((alone.mean[0] - whole.mean[row]) / scale[row], 0.0, atol=1e-12)
+        assert_allclose(alone.stddev[0] / scale[row], 1.0, rtol=1e-12)
+        assert_allclose(own.mean[:, 0], components.mean[:, row], rtol=1e-12, atol=1e-12)
+        assert_allclose(own.variance[:, 0], components.variance[:, row], rtol=1e-12, atol=1e-12)
     for moments in (whole.mean, whole.stddev):
-        jumps = np.abs(moments[300:600] - moments[:300]) / np.asarray(whole.stddev)[:300]
-        assert np.max(jumps) < 1e-3
+        assert np.max(np.abs(moments[30:60] - moments[:30]) / scale[:30]) < 1e-3
 
 
 def test_copies_of_a_row_have_one_value_in_a_draw(fitted):
-    x = np.concatenate([np.repeat(NEW[:1], 20, axis=0), NEW[1:4]])
+    x = NEW[[0, 0, 0, 0, 0, 1, 2, 3]]
     for draws in (sample_jointly(fitted, x, num_samples=8), draw_functions(fitted, 8, num_features=64)(x)):
-        assert_allclose(np.ptp(draws[:, :20], axis=1), 0.0, atol=1e-9 * float(np.std(draws[:, 0])))
+        assert_allclose(np.ptp(draws[:, :5], axis=1), 0.0, atol=1e-9 * float(np.std(draws[:, 0])))
         assert np.min(np.std(draws[:, 0], axis=0)) > 0.01
-    joint = dgpax.predict_jointly(fitted, x[18:22])
-    assert joint.covariance.shape == (2, 4, 4)
-    each = np.sqrt(np.diagonal(joint.covariance, axis1=1, axis2=2))
-    correlations = joint.covariance / (each[:, :, None] * each[:, None, :])
-    assert_allclose(correlations[:, 0, 1], 1.0, atol=1e-6)
-    assert np.max(np.abs(correlations[:, 0, 2])) < 0.999
+    q = fitted.latent_jointly(fitted.inputs(x), "inputs", num_samples=1, seed=0)
+    each = np.sqrt(q.variance.mT)
+    correlations = q.covariance / (each[..., :, None] * each[..., None, :])
+    assert_allclose(correlations[..., 0, 1], 1.0, atol=1e-6)
+    assert np.max(np.abs(correlations[..., 0, 5])) < 0.999
+    assert_allclose(q.mean[:, 0], q.mean[:, 1], atol=1e-3)
 
 
+@pytest.mark.slow
 def test_observations_of_copies_differ_by_noise_alone(fitted):
-    """Bounds: four standard errors of a variance from 40 × 190 differences, and from independent draws of f."""
+    """Within 4 standard errors of a variance of 40 · 19 differences."""
     x = np.repeat(NEW[:1], 20, axis=0)
     noise = np.sqrt(fitted.model.likelihood.noise_variance.value) * fitted.model.scaling.y_scale
     y = np.asarray(sample_functions(fitted, x, 40))
@@ -123,30 +127,26 @@ def test_observations_of_copies_differ_by_noise_alone(fitted):
 
 def test_draws_come_from_every_particle(fitted):
     """A single draw too: of another particle for another seed."""
-    position = np.asarray(fitted.target.chains.position[0])
-    chosen = {}
-    for seed in range(20):
-        (own,), _ = fitted._particles_for(1, seed)
-        chosen[seed] = int(np.argmin(np.sum((position - np.asarray(own)) ** 2, axis=(1, 2))))
-    assert set(chosen.values()) == set(range(S))
-    (each,), _ = fitted._particles_for(2 * S, 3)
-    assert_array_equal(np.sort(np.asarray(each)[:, 0, 0]), np.sort(np.repeat(position[:, 0, 0], 2)))
+    position = np.asarray(fitted.target.chains.position[0])[:, 0, 0]
+    chosen = [np.asarray(fitted._particles_for(1, seed)[0][0])[0, 0, 0] for seed in range(20)]
+    assert set(chosen) == set(position)
+    each = np.asarray(fitted._particles_for(2 * S, 3)[0][0])[:, 0, 0]
+    assert_array_equal(np.sort(each), np.sort(np.repeat(position, 2)))
 
 
 def test_functions_can_be_asked_again(fitted):
-    functions = draw_functions(fitted, 6, num_features=64)
-    whole = functions(NEW)
-    assert whole.shape == (6, 300, 2)
-    assert_allclose(functions(NEW[40:50]), whole[:, 40:50], rtol=1e-9)
-    assert_array_equal(functions(NEW), whole)
-    other = draw_functions(fitted, 6, num_features=64, seed=1)(NEW[:5])
-    assert not np.allclose(other, whole[:, :5])
+    functions = draw_functions(fitted, 8, num_features=64)
+    first, second = functions(NEW[:8]), functions(NEW[4:12])
+    assert first.shape == (8, 8, 2)
+    assert_allclose(second[:, :4], first[:, 4:], rtol=1e-9)
+    other = draw_functions(fitted, 8, num_features=64, seed=1)(NEW[:8])
+    assert not np.allclose(other, first)
 
 
 @pytest.mark.slow
 def test_functions_and_draws_have_the_same_moments(fitted):
-    """Bounds: 4 standard errors; the features of a prior add no bias to second moments."""
-    x, count = NEW[:3], 4000
+    """Bounds: 4 standard errors; random features leave the prior's moments as they are."""
+    x, count = NEW[:3], 1000
     drawn = [
         np.asarray(f)[..., 0] for f in (sample_jointly(fitted, x, num_samples=count), draw_functions(fitted, count)(x))
     ]
@@ -161,10 +161,9 @@ def test_functions_and_draws_have_the_same_moments(fitted):
     assert_allclose(np.std(drawn[0]), float(fitted.model.scaling.y_scale[0]) * spread, rtol=0.5)
 
 
-def test_local_length_scales_have_no_functions_to_ask_later():
-    fitted = started(Convolution(1), FullySparse())
+def test_local_length_scales_have_no_functions_to_ask_later(key):
     with pytest.raises(InputError, match="sample_functions"):
-        draw_functions(fitted, 2)(NEW[:3])
+        random_function(LocallyScaled(RBF(1.0)), key, 2, 8, jnp.ones((3, 2)))
 
 
 def test_every_question_that_a_fit_is_asked(fitted, tmp_path):
@@ -178,10 +177,15 @@ def test_every_question_that_a_fit_is_asked(fitted, tmp_path):
     assert_allclose(moments.variance, prediction.variance)
     assert_allclose(predict_quantiles(fitted, x, [0.1, 0.9])[1], prediction.quantile(0.9), rtol=1e-6)
     assert_allclose(log_density(fitted, DATA), jnp.sum(dgpax.predict(fitted, X).log_prob(DATA.y), axis=1), atol=0.5)
-    shapes = {"inputs": (2, 5, 5), "outputs": (5, 2, 2), "both": (5, 2, 5, 2)}
-    for over, shape in shapes.items():
-        assert dgpax.predict_jointly(fitted, x, over).covariance.shape == shape
     with pytest.raises(InputError, match="joint distribution is over"):
         dgpax.predict_jointly(fitted, x, "everything")
+
+
+@pytest.mark.slow
+def test_joint_predictions_and_the_page(fitted, tmp_path):
+    shapes = {"inputs": (S, 2, 5, 5), "outputs": (S, 5, 2, 2), "both": (S, 5, 2, 5, 2)}
+    for over, shape in shapes.items():
+        joint = dgpax.predict_jointly(fitted, NEW[:5], over)
+        assert joint.components.covariance.shape == shape
     text = report.write(tmp_path / "report.html", fitted, DATA, DATA).read_text("utf-8")
     assert "clipped variances" in text and "num particles" in text and "Stride" in text
