@@ -9,13 +9,22 @@ import numpy as np
 
 import dgpax
 from dgpax.kernels import RBF
-from dgpax.stride import Composition, CrossApproximation, FullySparse, Residual, Schedule, Stride
+from dgpax.stride import (
+    AbstractArchitecture,
+    AbstractHiddenMethod,
+    Composition,
+    CrossApproximation,
+    FullySparse,
+    Residual,
+    Schedule,
+    Stride,
+)
 
 from ._record import Record
 from ._stride_scores import Timed, deep_scores, shallow_scores
 
 FASHION = "fashion_mnist_vae"
-FASHION_MODELS = {
+FASHION_MODELS: dict[str, tuple[AbstractArchitecture, AbstractHiddenMethod]] = {
     "STRIDE, composition, ACA": (Composition(), CrossApproximation(50)),
     "STRIDE, composition, sparse": (Composition(), FullySparse()),
     "STRIDE, residual, ACA": (Residual(), CrossApproximation(50)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import jax.numpy as jnp
 import joblib
@@ -24,7 +25,7 @@ from dgpax.recipes import Recipe, plan
 from dgpax.recipes._inducing import suitable_counts, with_inducing
 from dgpax.recipes._rows import Rows, suitable_size
 from dgpax.storage import write
-from dgpax.stride import Composition, Residual
+from dgpax.stride import Composition, Residual, Stride
 
 N = 50
 STEPS = 150
@@ -196,15 +197,15 @@ def test_exact_inference_is_that_of_fit(rng):
 def test_what_stride_is_asked_for(rng):
     """The default is what docs/stride.md recommends."""
     rows = Rows(rng.normal(size=(30, 3)), rng.normal(size=(30, 1)))
-    model, _, method, engine = plan(Recipe(inference="stride"), rows)
-    assert model == Residual(1) and (method.num_inducing, method.num_particles) == (30, 50)
-    assert engine.schedule.num_iterations * engine.schedule.num_steps == 4000
-    words = Recipe(
-        inference="stride", architecture="composition", num_layers=3, num_particles=7, num_inducing=5, max_steps=300
-    )
-    model, _, method, engine = plan(words, rows)
-    assert model == Composition(2) and (method.num_inducing, method.num_particles) == (5, 7)
-    assert engine.schedule.num_iterations * engine.schedule.num_steps == 300
+    words: dict[str, Any] = {"num_layers": 3, "num_particles": 7, "num_inducing": 5, "max_steps": 300}
+    for recipe, model, numbers, steps in (
+        (Recipe(inference="stride"), Residual(1), (30, 50), 4000),
+        (Recipe(inference="stride", architecture="composition", **words), Composition(2), (5, 7), 300),
+    ):
+        planned = plan(recipe, rows)
+        assert planned.model == model and isinstance(planned.method, Stride)
+        assert (planned.method.num_inducing, planned.method.num_particles) == numbers
+        assert planned.method.schedule.num_iterations * planned.method.schedule.num_steps == steps
 
 
 @pytest.mark.parametrize(

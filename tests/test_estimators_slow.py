@@ -85,7 +85,8 @@ def test_stride(curve):
     assert model.sample_y(x[:3], 2).shape == (3, 2)
     assert "acceptance" in model.summary() and "num particles        20" in model.summary()
     _check_copies(model, x[:1])
-    hurried = clone(model).set_params(max_time=0.0).fit(x[:40], y[:40]).fit_report_
+    short: Any = clone(model)
+    hurried = short.set_params(max_time=0.0).fit(x[:40], y[:40]).fit_report_
     assert hurried.steps == 1 and hurried.unfinished and "time" in hurried.stopped_because
 
 

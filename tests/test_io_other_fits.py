@@ -32,6 +32,7 @@ from dgpax.stride import (
     Schedule,
     Standard,
     Stride,
+    StrideFit,
 )
 from dgpax.warps import IntegralWarp
 
@@ -41,7 +42,7 @@ X = np.linspace(0.0, 1.0, 30)[:, None]
 DATA = dgpax.dataset(X, np.sin(6 * X) + (X > 0.6))
 COUNTS = dgpax.dataset(X, np.round(3 + 2 * np.sin(6 * X)))
 SHORT = Schedule(num_iterations=1, num_steps=3, num_exchanges=1, num_candidates=10, warm_up=1)
-STRIDE = {
+STRIDE: dict[str, tuple[dgpax.Dataset, AbstractArchitecture, int | None, dict]] = {
     "a composition": (DATA, Composition(2), 6, {"hidden": Standard(), "sampler": PCN()}),
     "a residual": (DATA, Residual(1), 6, {"hidden": CrossApproximation(8), "sampler": EllipticalSlice()}),
     "a convolution": (DATA, Convolution(1), 6, {"hidden": FullySparse()}),
@@ -50,7 +51,7 @@ STRIDE = {
 }
 
 
-def sampled(name: str):
+def sampled(name: str) -> StrideFit:
     data, architecture, num_inducing, settings = STRIDE[name]
     kernel = None if "likelihood" in settings else Matern32(0.3)
     method = Stride(num_inducing, 2, schedule=SHORT, kernel=kernel, **settings)

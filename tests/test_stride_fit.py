@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,6 +18,7 @@ from dgpax.errors import InputError
 from dgpax.kernels import RBF, Linear, Matern32
 from dgpax.prediction import log_density, predict_moments
 from dgpax.stride import (
+    AbstractArchitecture,
     Composition,
     Convolution,
     CrossApproximation,
@@ -26,6 +28,7 @@ from dgpax.stride import (
     Schedule,
     Standard,
     Stride,
+    StrideFit,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:The chains")
@@ -35,7 +38,7 @@ SHORT = Schedule(num_iterations=2, num_steps=6, num_exchanges=2, num_candidates=
 KERNEL = Matern32(1.0, 1.0)
 
 
-def fit(architecture, data, *numbers, **settings):
+def fit(architecture: AbstractArchitecture, data, *numbers, **settings) -> StrideFit:
     return dgpax.fit(architecture, data, Stride(*numbers, **settings), progress=False)
 
 
@@ -58,7 +61,7 @@ def fitted(data):
 
 @pytest.mark.slow
 def test_prediction_is_a_mixture_in_raw_units(data, fitted):
-    prediction = dgpax.predict(fitted, data.x)
+    prediction: Any = dgpax.predict(fitted, data.x)
     noise_variance = fitted.model.likelihood.noise_variance.value * fitted.model.scaling.y_scale**2
     assert prediction.mean.shape == (N, 1)
     assert prediction.base.components.mean.shape == (S, N, 1)

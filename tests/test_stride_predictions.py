@@ -11,8 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import dgpax
 from dgpax import report
+from dgpax.distributions import JointMixture
 from dgpax.errors import InputError
-from dgpax.kernels import Matern32
+from dgpax.kernels import RBF, Matern32
 from dgpax.prediction import (
     draw_functions,
     log_density,
@@ -186,6 +187,6 @@ def test_joint_predictions_and_the_page(fitted, tmp_path):
     shapes = {"inputs": (S, 2, 5, 5), "outputs": (S, 5, 2, 2), "both": (S, 5, 2, 5, 2)}
     for over, shape in shapes.items():
         joint = dgpax.predict_jointly(fitted, NEW[:5], over)
-        assert joint.components.covariance.shape == shape
+        assert isinstance(joint, JointMixture) and joint.components.covariance.shape == shape
     text = report.write(tmp_path / "report.html", fitted, DATA, DATA).read_text("utf-8")
     assert "clipped variances" in text and "num particles" in text and "Stride" in text
