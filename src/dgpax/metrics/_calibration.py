@@ -82,7 +82,7 @@ def chance_band(
     """Between which shares of the targets, at each level by itself, a calibrated model's lie with this probability:
     by the binomial distribution of their number."""
     low, high = binom.interval(probability, num_targets, np.asarray(levels))
-    return np.asarray(low) / num_targets, np.asarray(high) / num_targets
+    return np.asarray(low / num_targets), np.asarray(high / num_targets)
 
 
 def calibration_error(
