@@ -44,7 +44,7 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
     >>> from dgpax import DeepGPRegressor
     >>> x = np.linspace(0.0, 1.0, 40)[:, None]
     >>> y = np.sin(6.0 * x[:, 0])
-    >>> model = DeepGPRegressor(max_steps=100).fit(x, y)
+    >>> model = DeepGPRegressor(num_layers=2, max_steps=100).fit(x, y)
     >>> mean, stddev = model.predict(x, return_std=True)
     >>> model.predict_interval(x, 0.9).shape, model.score(x, y) > 0.9
     ((40, 2), True)
