@@ -12,7 +12,7 @@ import dgpax
 
 PACKAGE = Path(dgpax.__file__).parent
 ORDER = [
-    "typing", "errors", "storage", "parameters", "linalg", "distributions", "metrics", "data", "kernels", "means",
+    "typing", "errors", "settings", "storage", "parameters", "linalg", "distributions", "metrics", "data", "kernels", "means",
     "inducing", "covariances", "conditional", "warps", "expectations", "likelihoods", "layers", "model", "posteriors",
     "propagate", "uncertain", "fits", "objectives", "inference", "architectures", "prediction", "stride", "alignment",
     "recipes", "estimators", "io", "plot", "report", "cli",
