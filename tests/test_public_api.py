@@ -12,11 +12,12 @@ import dgpax
 
 PUBLIC = {
     "Dataset", "DeepGP", "DeepGPClassifier", "DeepGPRegressor", "DeepGPTransformer", "Fit", "GPLayer", "alignment",
-    "cache_compilations", "compare_with_one_layer", "covariances", "data", "dataset", "decoder", "deep_gp", "distributions", "dsvi",
-    "errors", "estimators", "expectations", "fit", "fit_many", "fits", "freeze", "gp_regression", "gplvm", "inducing",
-    "inference", "kernels", "latent_positions", "layers", "likelihoods", "linalg", "load", "load_model", "means",
-    "metrics", "objectives", "parameters", "plot", "posteriors", "predict", "predict_jointly", "predict_latent",
-    "prediction", "report", "save", "sparse_gp_regression", "star", "stride", "table", "unfreeze", "warps",
+    "cache_compilations", "compare_with_one_layer", "covariances", "data", "dataset", "decoder", "deep_gp",
+    "distributions", "dsvi", "errors", "estimators", "expectations", "fit", "fit_many", "fits", "freeze",
+    "gp_regression", "gplvm", "inducing", "inference", "kernels", "latent_positions", "layers", "likelihoods",
+    "linalg", "load", "load_model", "means", "metrics", "objectives", "parameters", "plot", "posteriors", "predict",
+    "predict_jointly", "predict_latent", "prediction", "report", "save", "sparse_gp_regression", "star", "stride",
+    "table", "unfreeze", "warps",
 }  # fmt: skip
 INTERNAL_MODULES = {
     "architectures", "conditional", "io", "model", "propagate", "recipes", "settings", "storage", "typing", "uncertain",
@@ -32,7 +33,7 @@ def test_public_names():
 
 
 def test_type_checkers_see_what_is_imported_on_demand():
-    (shown,) = (node for node in ast.parse(Path(dgpax.__file__).read_text()).body if isinstance(node, ast.If))
+    shown = next(node for node in ast.parse(Path(dgpax.__file__).read_text()).body if isinstance(node, ast.If))
     homes = {alias.asname: node.module for node in shown.body for alias in node.names}
     assert homes == {**dict.fromkeys(dgpax._PACKAGES), **dgpax._HOME}
 
