@@ -51,7 +51,6 @@ def cache_compilations(folder: str | os.PathLike[str] | None = None, *, most_byt
     >>> folder = dgpax.cache_compilations()
     """
     import jax
-    from jax.experimental.compilation_cache import compilation_cache
 
     from . import __version__
 
@@ -77,7 +76,10 @@ def cache_compilations(folder: str | os.PathLike[str] | None = None, *, most_byt
     jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     if given != str(own):
         jax.config.update("jax_compilation_cache_dir", str(own))
-        compilation_cache.reset_cache()
+        if given:  # and perhaps in use
+            from jax.experimental.compilation_cache import compilation_cache
+
+            compilation_cache.reset_cache()
     return own
 
 

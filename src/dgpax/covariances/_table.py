@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from ..errors import MissingRuleError
 
@@ -16,7 +17,7 @@ class RuleTable:
         self.__doc__ = question
         self.known: list[tuple[type, ...]] = []
         self._waiting: list[tuple[tuple[type, ...], Callable]] = []
-        self._dispatcher = None
+        self._dispatcher: Any = None
         self._rule_for: Callable | None = None
 
     def register(self, *types: type) -> Callable[[Callable], Callable]:
