@@ -59,16 +59,16 @@ def cache_compilations(folder: str | os.PathLike[str] | None = None, *, most_byt
     if folder is None and (given or word.lower() in OFF):
         return Path(given) if given else None
     chosen = folder if folder is not None else None if word.lower() in ON else word
-    home = user_cache() / "compiled" if chosen is None else Path(chosen).expanduser()
-    own = home / f"dgpax-{__version__}-jax-{jax.__version__}"
     try:
+        home = user_cache() / "compiled" if chosen is None else Path(chosen).expanduser()
+        own = home / f"dgpax-{__version__}-jax-{jax.__version__}"
         own.mkdir(mode=0o700, parents=True, exist_ok=True)
         _make_room(home, most_bytes)
         if not os.access(own, os.W_OK | os.X_OK):
             raise PermissionError(f"{own} isn't writable")
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # the latter where the user has no home
         if chosen is not None:
-            text = f"Programs can't be kept in {home}, and are compiled in every process anew: {error}."
+            text = f"Programs can't be kept in {chosen}, and are compiled in every process anew: {error}."
             warnings.warn(text, DgpaxWarning, stacklevel=2)
         return None
     warnings.filterwarnings("ignore", "Error (reading|writing) persistent compilation cache", UserWarning)
