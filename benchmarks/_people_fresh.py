@@ -79,7 +79,7 @@ def check(estimators: Sequence[str]) -> Iterator[list[Record]]:
 
 def run(script: str, *words: str) -> tuple[float, str]:
     """Wall seconds of a Python process with these arguments, and what it printed; warnings are shown."""
-    environment = os.environ | {"SCIPY_ARRAY_API": "1"}
+    environment = os.environ | {"SCIPY_ARRAY_API": "1", "DGPAX_CACHE": "off"}
     started = time.perf_counter()
     command = [sys.executable, "-c", script, *words]
     answer = subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.PIPE, text=True)

@@ -33,10 +33,8 @@ def write(folder: Path) -> list[Path]:
 
 def packages() -> list[types.ModuleType]:
     """The public packages, in the order of their names."""
-    named = [value for value in vars(dgpax).values() if isinstance(value, types.ModuleType)]
-    public = [m for m in named if m.__name__.startswith("dgpax.") and m.__name__.rpartition(".")[2] in dgpax.__dict__]
-    internal = ("cli", "conditional", "io", "model", "storage", "typing", "uncertain", "architectures")
-    kept = {m.__name__: m for m in (*public, *FURTHER) if m.__name__.rpartition(".")[2] not in internal}
+    public = [value for name in dir(dgpax) if isinstance(value := getattr(dgpax, name), types.ModuleType)]
+    kept = {m.__name__: m for m in (*public, *FURTHER)}
     return [kept[name] for name in sorted(kept)]
 
 
@@ -49,8 +47,10 @@ def members(module: types.ModuleType) -> list[tuple[str, Any]]:
     """Public classes and functions of ours, by name."""
     found = [
         (name, value)
-        for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", "").startswith("dgpax") and callable(value)
+        for name in dir(module)
+        if not name.startswith("_")
+        and getattr(value := getattr(module, name), "__module__", "").startswith("dgpax")
+        and callable(value)
     ]
     return sorted(found, key=lambda pair: pair[0].lower())
 

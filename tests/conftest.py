@@ -6,6 +6,7 @@ import gc
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two test processes on two cores: threads would only wait
+os.environ["DGPAX_CACHE"] = "off"  # what a test compiles, it compiles itself
 
 import jax
 from jaxtyping import install_import_hook

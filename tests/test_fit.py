@@ -24,6 +24,7 @@ from dgpax.inference import (
     flat_adam,
 )
 from dgpax.inference._loop import suitable_blas_threads
+from dgpax.inference._progress import Bar
 from dgpax.objectives import log_evidence
 from dgpax.parameters import find, freeze, set_prior
 
@@ -256,7 +257,29 @@ def test_a_second_fit_of_the_same_shape_compiles_nothing(data):
 
 def test_the_progress_bar_shows_the_objective(data, capsys):
     dgpax.fit(dgpax.gp_regression(data), data, engine=LBFGS(max_steps=2), progress=True)
-    assert "objective" in capsys.readouterr().err
+    assert "2/2 objective" in capsys.readouterr().err
+
+
+def test_the_progress_bar_says_what_is_known(monkeypatch):
+    """That it compiles, then steps; how long they may take, without the time of compiling, and not beyond a limit."""
+    told, now = [], [0.0]
+    monkeypatch.setattr("dgpax.inference._progress.time.perf_counter", lambda: now[0])
+    for early, deadline in ((True, None), (False, 115.0)):
+        bar = Bar(1000, lambda **what: told.append(what), early, deadline)
+        bar.compiling()
+        for step, seconds in ((100, 100.0), (200, 110.0), (1000, 190.0)):
+            now[0] = seconds
+            bar.show(step, -1.5)
+    assert [(what["description"], what["told"]) for what in told] == [
+        ("compiling", ""),
+        ("fit", "100/1000 objective -1.5"),
+        ("fit", "200/1000 objective -1.5 10 steps/s, 0:01:20 left at most"),
+        ("fit", "1000/1000 objective -1.5"),
+        ("compiling", ""),
+        ("fit", "100/1000 objective -1.5"),
+        ("fit", "200/1000 objective -1.5 10 steps/s, 0:00:05 left"),
+        ("fit", "1000/1000 objective -1.5"),
+    ]
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .. import __version__, data
+from .. import __version__
 from ._app import app, listing, print_json, say
 
 
@@ -16,6 +16,8 @@ def datasets(json: Annotated[bool, typer.Option("--json", help="Print JSON only.
 
     Examples: dgpax datasets · dgpax datasets --json
     """
+    from .. import data
+
     if json:
         print_json([row._asdict() for row in data.catalogue()])
         return

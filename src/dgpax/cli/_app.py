@@ -6,13 +6,14 @@ import json
 import re
 import sys
 import warnings
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from .. import settings
 from ..errors import DgpaxError, DgpaxWarning
 
 app = typer.Typer(
@@ -25,6 +26,17 @@ app = typer.Typer(
 console = Console()
 EXIT_ERROR = 1
 EXIT_INTERRUPTED = 130
+
+
+@app.callback()
+def before_every_command(
+    cache: Annotated[
+        bool, typer.Option("--cache/--no-cache", help="Keep compiled programs for the next run, or don't.")
+    ] = True,
+) -> None:
+    """What the options before the command's name say. JAX isn't there yet: a command imports what it needs."""
+    if cache:
+        settings.when_jax_is_imported(settings.cache_compilations)
 
 
 def say(text: object, *, quiet: bool = False, style: str = "") -> None:

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import jax
-import numpy as np
 import typer
 
-from ..architectures import deep_gp
-from ..data import dataset
-from ..inference import NaturalGradient, Progress, fit
 from ._app import app, listing, print_json, say
 
 SIZES = ((1_000, 50), (10_000, 100))
@@ -28,6 +23,8 @@ def bench_command(
 
     Examples: dgpax bench · dgpax bench --calls 20 --json
     """
+    import jax
+
     results = [measure(rows, inducing, calls) for rows, inducing in SIZES]
     if json:
         print_json({"device": str(jax.devices()[0].device_kind), "sizes": results})
@@ -43,6 +40,12 @@ def bench_command(
 
 def measure(num_rows: int, num_inducing: int, calls: int) -> dict[str, int | float]:
     """The first call of the compiled step, and the median time of a step in the calls after it."""
+    import numpy as np
+
+    from ..architectures import deep_gp
+    from ..data import dataset
+    from ..inference import NaturalGradient, Progress, fit
+
     rng = np.random.default_rng(0)
     x = rng.normal(size=(num_rows, NUM_INPUTS))
     data = dataset(x, np.sin(x.sum(axis=1)) + 0.1 * rng.normal(size=num_rows))

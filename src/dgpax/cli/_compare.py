@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
 from ..errors import InputError
-from . import _methods
 from ._app import app, console, listing, print_json, say
-from ._methods import Scored
-from ._source import Choice, read_source
+
+if TYPE_CHECKING:
+    from ._methods import Scored
 
 DEEP = "deep GP"
 EXACT_UP_TO = 2000
@@ -39,6 +38,9 @@ def compare_command(
 
     Examples: dgpax compare energy · dgpax compare houses.csv --target price --max-seconds 30
     """
+    from . import _methods
+    from ._source import Choice, read_source
+
     found = read_source(source, Choice(target, "regression", ignore or (), test_fraction, split, seed))
     if found.classes:
         raise InputError(f"compare is for targets that are numbers; {found.target!r} has labels.")
@@ -61,6 +63,8 @@ def compare_command(
 
 def verdict(results: list[Scored]) -> str:
     """Whether the deep GP pays, in one sentence: its log density against the best one-layer GP's, row by row."""
+    import numpy as np
+
     deep = next(one for one in results if one.method == DEEP)
     shallow = min((one for one in results if one.method.endswith("GP") and one is not deep), key=lambda one: one.nlpd)
     gain = deep.log_densities - shallow.log_densities

@@ -9,20 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
-import jax
-import jax.numpy as jnp
-import numpy as np
 import typer
 
-from .. import data
-from ..architectures import gp_regression
-from ..data import dataset
 from ..errors import DgpaxError
-from ..inference import fit
-from ..io import load_model, save
-from ..linalg import matmul, safe_cholesky
-from ..metrics import rmse
-from ..prediction import predict
 from ._app import EXIT_ERROR, app, listing, print_json, say
 
 LIBRARIES = (
@@ -67,6 +56,11 @@ def doctor_command(json: Annotated[bool, typer.Option("--json", help="Print JSON
 
 def examine() -> list[Check]:
     """All checks; none of them raises."""
+    import jax
+    import jax.numpy as jnp
+
+    from .. import data
+
     devices = ", ".join(f"{device.platform}: {device.device_kind}" for device in jax.devices())
     wide = jnp.result_type(float) == jnp.float64
     shipped = [row.name for row in data.catalogue() if row.shipped]
@@ -75,6 +69,7 @@ def examine() -> list[Check]:
         Check("versions", True, ", ".join(f"{name} {_version(name)}" for name in LIBRARIES)),
         Check("devices", True, devices),
         Check("data folder", True, f"{data.data_folder()}; in the package: {', '.join(shipped)}"),
+        Check("compiled programs", True, _cache()),
         Check("64-bit floats", wide, "on" if wide else
               "off: Gaussian processes need them; unset JAX_ENABLE_X64"),
     ]  # fmt: skip
@@ -89,8 +84,23 @@ def _tried(name: str, test: Callable[[], tuple[bool, str]]) -> Check:
         return Check(name, False, f"{type(error).__name__}: {str(error)[:300]}")
 
 
+def _cache() -> str:
+    import jax
+
+    folder = jax.config.jax_compilation_cache_dir  # pyright: ignore[reportAttributeAccessIssue]
+    if folder is None:
+        return "made anew in every run: there is no cache"
+    held = [path.stat().st_size for path in Path(folder).glob("*-cache")]
+    return f"{len(held)} kept in {folder}, {sum(held) / 1e6:.0f} MB"
+
+
 def _products() -> tuple[bool, str]:
     """Against NumPy in double precision: a GPU's fast formats would be off by 1e-3."""
+    import jax.numpy as jnp
+    import numpy as np
+
+    from ..linalg import matmul
+
     a = np.random.default_rng(0).normal(size=(128, 128))
     found = np.asarray(matmul(jnp.asarray(a), jnp.asarray(a).T))
     error = float(np.max(np.abs(found - a @ a.T)) / np.max(np.abs(a @ a.T)))
@@ -98,6 +108,11 @@ def _products() -> tuple[bool, str]:
 
 
 def _cholesky() -> tuple[bool, str]:
+    import jax.numpy as jnp
+    import numpy as np
+
+    from ..linalg import safe_cholesky
+
     x = np.linspace(0.0, 1.0, 100)
     K = jnp.asarray(np.exp(-0.5 * ((x[:, None] - x) / 0.5) ** 2))
     L = np.asarray(safe_cholesky(K).factor)
@@ -107,12 +122,17 @@ def _cholesky() -> tuple[bool, str]:
 
 def _tiny_fit() -> tuple[bool, str]:
     """Sines, saved and loaded."""
+    import numpy as np
+
+    import dgpax
+
     x = np.linspace(0.0, 6.0, 40)[:, None]
-    fitted = fit(gp_regression(train := dataset(x, np.sin(x))), train, progress=False)
+    train = dgpax.dataset(x, np.sin(x))
+    fitted = dgpax.fit(dgpax.gp_regression(train), train, progress=False)
     with tempfile.TemporaryDirectory() as folder:
-        save(fitted, Path(folder) / "tiny.dgpax")
-        again = load_model(Path(folder) / "tiny.dgpax")
-    error = float(rmse(np.sin(x + 0.05), predict(again, x + 0.05)))
+        dgpax.save(fitted, Path(folder) / "tiny.dgpax")
+        again = dgpax.load_model(Path(folder) / "tiny.dgpax")
+    error = float(dgpax.metrics.rmse(np.sin(x + 0.05), dgpax.predict(again, x + 0.05)))
     return error < 0.05, f"error {error:.1e} between the rows, in {fitted.report.seconds:.1f} s; saved and loaded"
 
 

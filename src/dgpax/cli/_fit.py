@@ -6,21 +6,17 @@ import shlex
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
-from .. import __version__, plot, recipes, report
-from ..data import Dataset
-from ..fits import AbstractFit
-from ..io import TableModel, save
-from ..likelihoods import GaussianNoise, HeteroskedasticGaussian
-from ..parameters import table
-from ..prediction import predict
-from ..recipes import Recipe
+from .. import __version__
 from ._app import app, file_stem, metric_table, print_json, say
-from ._source import Choice, Source, read_source
+
+if TYPE_CHECKING:
+    from ..data import Dataset
+    from ..fits import AbstractFit
+    from ._source import Source
 
 
 @app.command("fit")
@@ -39,8 +35,12 @@ def fit_command(
     ] = None,
     layers: Annotated[int | None, typer.Option(min=1, help="Layers. [default: as suits the inference]")] = None,
     posterior: Annotated[
-        str, typer.Option(help="Of variational inference: mean-field, stripes-and-arrow, fully-coupled, chain, …")
-    ] = Recipe.posterior,
+        str | None,
+        typer.Option(
+            help="Of variational inference: mean-field, stripes-and-arrow, fully-coupled, chain, … "
+            "[default: mean-field]"
+        ),
+    ] = None,
     num_inducing: Annotated[
         int | None, typer.Option(min=1, help="Inducing points of every layer. [default: by the number of rows]")
     ] = None,
@@ -59,12 +59,17 @@ def fit_command(
     dgpax fit concrete --split 3 · dgpax fit energy --inference sparse --num-inducing 50 ·
     dgpax fit energy --layers 3 --posterior stripes-and-arrow
     """
+    from .. import recipes, report
+    from ..parameters import table
+    from ..recipes import Recipe
+    from ._source import Choice, read_source
+
     found = read_source(source, Choice(target, task, ignore or (), test_fraction, split, seed))
     train, test = found.train, found.test
     say(f"{found.name}, {found.note}: {train.num_rows} rows to train, {test.num_rows} held out", quiet=json)
     recipe = Recipe(
-        inference or Recipe.inference, posterior, num_layers=layers, num_inducing=num_inducing, max_time=max_seconds,
-        seed=seed,
+        inference or Recipe.inference, posterior or Recipe.posterior, num_layers=layers, num_inducing=num_inducing,
+        max_time=max_seconds, seed=seed,
     )  # fmt: skip
     fitted = recipes.train(recipe, found.rows())
     scores = report.scores(fitted, test, seed=seed)
@@ -95,6 +100,9 @@ def provenance(source: str) -> dict[str, str]:
 
 def _write(stem: Path, fitted: AbstractFit, source: Source, with_report: bool, seed: int) -> dict[str, Path]:
     """The model, the report and the plot."""
+    from .. import report
+    from ..io import TableModel, save
+
     details = provenance(source.name)
     files = {"model": stem.with_name(f"{stem.name}.dgpax"), "plot": stem.with_name(f"{stem.name}.png")}
     model = TableModel(fitted, source.encoding, source.target, source.classes, tuple(details.items()))
@@ -110,7 +118,12 @@ def _write(stem: Path, fitted: AbstractFit, source: Source, with_report: bool, s
 
 
 def _draw(fitted: AbstractFit, test: Dataset, path: Path, seed: int) -> None:
+    import numpy as np
     from matplotlib.figure import Figure
+
+    from .. import plot
+    from ..likelihoods import GaussianNoise, HeteroskedasticGaussian
+    from ..prediction import predict
 
     gaussian = isinstance(fitted.model.likelihood, GaussianNoise | HeteroskedasticGaussian)
     figure = Figure(figsize=(13, 4) if gaussian else (5, 4), layout="constrained")

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
-from .. import report
-from ..io import TableModel
-from ..likelihoods import AbstractClassification
-from ..prediction import class_probabilities, predict_moments, predict_quantiles
 from ._app import app, metric_table, print_json, say
 from ._fit import provenance
-from ._model import load_table_model, with_target
-from ._source import table_of
-from ._tables import csv_text, read_table
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..data import Dataset
+    from ..io import TableModel
 
 ModelPath = Annotated[Path, typer.Argument(help="A model that `dgpax fit` or dgpax.save wrote.")]
 TableName = Annotated[str, typer.Argument(help="A CSV or Parquet file, or a named dataset (its held-out rows).")]
@@ -42,6 +40,9 @@ def predict_command(
 
     Examples: dgpax predict model.dgpax new.csv --output predictions.csv · dgpax predict model.dgpax new.csv --json
     """
+    from ._model import load_table_model
+    from ._tables import csv_text, read_table
+
     loaded = load_table_model(model)
     columns = predictions(loaded, loaded.encoding.apply(read_table(source).columns), level, quantile or [], seed)
     listed = {name: values.tolist() for name, values in columns.items()}
@@ -64,8 +65,9 @@ def evaluate_command(
 
     Examples: dgpax evaluate model.dgpax new.csv · dgpax evaluate dgpax-output/energy-0.dgpax energy --json
     """
-    loaded = _judged_by(load_table_model(model), target)
-    test = with_target(loaded, table_of(source, split))
+    from .. import report
+
+    loaded, test = _to_judge(model, source, split, target)
     scores = report.scores(loaded.fit, test, level=level, seed=seed)
     say(f"{source}: {test.num_rows} rows, target {loaded.target}", quiet=json)
     say(metric_table(scores), quiet=json)
@@ -87,8 +89,9 @@ def report_command(
 
     Examples: dgpax report model.dgpax new.csv --output new.html
     """
-    loaded = _judged_by(load_table_model(model), target)
-    test = with_target(loaded, table_of(source, split))
+    from .. import report
+
+    loaded, test = _to_judge(model, source, split, target)
     made = {f"{key} (training)": value for key, value in loaded.details} | provenance(source)
     path = report.write(
         output, loaded.fit, None, test, title=f"{loaded.target}: a report", level=level, classes=loaded.classes,
@@ -101,6 +104,11 @@ def predictions(
     model: TableModel, x: np.ndarray, level: float, quantiles: list[float], seed: int
 ) -> dict[str, np.ndarray]:
     """The columns of a table of predictions."""
+    import numpy as np
+
+    from ..likelihoods import AbstractClassification
+    from ..prediction import class_probabilities, predict_moments, predict_quantiles
+
     likelihood, name = model.fit.model.likelihood, model.target
     if isinstance(likelihood, AbstractClassification):
         p = np.asarray(class_probabilities(model.fit, x, seed=seed))
@@ -115,5 +123,11 @@ def predictions(
     return found | {f"{name} q{q:g}": values for q, values in zip(quantiles, others, strict=True)}
 
 
-def _judged_by(model: TableModel, target: str | None) -> TableModel:
-    return model if target is None else dataclasses.replace(model, target=target)
+def _to_judge(path: Path, source: str, split: int, target: str | None) -> tuple[TableModel, Dataset]:
+    """The model, and the rows with the truth, which `target` may say is in another column."""
+    from ._model import load_table_model, with_target
+    from ._source import table_of
+
+    loaded = load_table_model(path)
+    model = loaded if target is None else dataclasses.replace(loaded, target=target)
+    return model, with_target(model, table_of(source, split))

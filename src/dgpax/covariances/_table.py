@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-
-import plum
+from typing import Any
 
 from ..errors import MissingRuleError
 
@@ -17,23 +16,28 @@ class RuleTable:
         self.arguments = arguments
         self.__doc__ = question
         self.known: list[tuple[type, ...]] = []
-        self._dispatcher = plum.Dispatcher()
+        self._waiting: list[tuple[tuple[type, ...], Callable]] = []
+        self._dispatcher: Any = None
         self._rule_for: Callable | None = None
 
     def register(self, *types: type) -> Callable[[Callable], Callable]:
         """`@Kuu.register(MyInducing, RBF)` above what answers for these, called with all arguments."""
 
         def decorate(rule: Callable) -> Callable:
-            def rule_for(*values):
-                return rule
-
-            self._rule_for = self._dispatcher.multi(types)(rule_for)
+            self._waiting.append((types, rule))
             self.known.append(types)
             return rule
 
         return decorate
 
     def __call__(self, *arguments):
+        import plum
+
+        if self._waiting:
+            self._dispatcher = self._dispatcher or plum.Dispatcher()
+            for types, rule in self._waiting:
+                self._rule_for = self._dispatcher.multi(types)(_always(rule))
+            self._waiting.clear()
         asked = arguments[: len(self.known[0])]
         try:
             rule = self._rule_for(*asked)  # pyright: ignore[reportOptionalCall]
@@ -48,3 +52,10 @@ class RuleTable:
             f"{self.name} has no rule for ({wanted}). Rules exist for:\n{known}\n"
             f"Add one:\n  @{self.name}.register({wanted})\n  def _({self.arguments}): ..."
         )
+
+
+def _always(rule: Callable) -> Callable:
+    def rule_for(*values):
+        return rule
+
+    return rule_for

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -16,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import InputError, MissingDataError, UnknownNameError
+from ..settings import user_cache
 from ._dataset import Dataset
 from ._entries_other import OTHERS
 from ._entries_uci import UCI
@@ -123,12 +123,7 @@ def data_folder() -> Path:
     """Where the files of the catalogue are looked for: $DGPAX_DATA, else `dgpax` in the user's cache folder."""
     if chosen := os.environ.get("DGPAX_DATA"):
         return Path(chosen)
-    home = Path.home()
-    caches = {
-        "darwin": home / "Library" / "Caches",
-        "win32": Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local"),
-    }
-    return caches.get(sys.platform, Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")) / "dgpax"
+    return user_cache()
 
 
 def load(name: str) -> NamedDataset:

@@ -7,11 +7,10 @@ from datetime import date
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
-from scipy.sparse import issparse
 
 from ..errors import InputError, InputTypeError
 from ._frames import column_names, columns_of, is_frame, is_number, series_to_numpy
-from ._validation import as_numpy, read_inputs
+from ._validation import as_numpy, is_sparse, read_inputs
 
 DAY = np.timedelta64(1, "D")
 LONGEST_NAME = 60
@@ -44,7 +43,7 @@ def read_table(table: Any) -> tuple[list[Column], tuple[str, ...]]:
 
 def is_mapping(table: Any) -> TypeGuard[Mapping[str, np.ndarray]]:
     """Whether these are columns by name. One of SciPy's sparse formats is a dict, and isn't meant."""
-    return isinstance(table, Mapping) and not issparse(table)
+    return isinstance(table, Mapping) and not is_sparse(table)
 
 
 def _of_frame(frame: Any) -> tuple[list[Column], tuple[str, ...]]:

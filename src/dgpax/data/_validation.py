@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from scipy.sparse import issparse
 
 from ..errors import DgpaxError, InputError, InputTypeError
 from ..typing import Array, Float
@@ -113,9 +113,15 @@ def _refuse_dtype(dtype: Any, role: str) -> None:
         raise InputTypeError(f"Real numbers are needed; {role} has dtype {dtype}.")
 
 
+def is_sparse(value: Any) -> bool:
+    """Is it in one of SciPy's sparse formats? None is, as long as nobody has imported them."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and sparse.issparse(value)
+
+
 def as_numpy(value: Any, role: str) -> np.ndarray:
     """What NumPy makes of it; masked entries become NaN."""
-    if issparse(value):
+    if is_sparse(value):
         raise InputTypeError(
             f"{role} is a sparse matrix, which can't be used. If it fits in memory, make it dense: {role}.toarray()."
         )

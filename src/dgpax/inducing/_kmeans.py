@@ -6,7 +6,6 @@ import warnings
 
 import jax.numpy as jnp
 import numpy as np
-from sklearn.cluster import KMeans, MiniBatchKMeans
 
 from ..errors import DgpaxWarning, InputError
 from ..typing import Array, Float
@@ -50,6 +49,8 @@ def k_means(x: Float[Array, "N D"], num_inducing: int, seed: int = 0) -> Float[A
     rows = np.asarray(x)
     if num_inducing == len(candidates):
         return jnp.asarray(rows[candidates])
+    from sklearn.cluster import KMeans, MiniBatchKMeans
+
     method = MiniBatchKMeans if len(rows) > MINI_BATCH_ABOVE else KMeans
     clusters = method(num_inducing, n_init=1, random_state=seed)  # pyright: ignore[reportArgumentType]
     return jnp.asarray(clusters.fit(rows).cluster_centers_, rows.dtype)

@@ -69,6 +69,10 @@ def fit(
     and keeps the best state so far. A step that isn't finite never gets into the parameters. `progress` shows a
     bar; None means: if the terminal can.
 
+    `max_seconds` counts from this call on, compiling included. The clock is read after every call of the compiled
+    steps, the first time when they are compiled and some are taken, so that a fit may take longer than a short limit;
+    what makes the posterior of the trained parameters follows it.
+
     `checkpoint` is a folder of this fit's own, into which it writes where it stands every `checkpoint_every` seconds.
     The same call, after the process was killed, goes on from there to the same result, bit for bit on the same
     machine; `report.resumed_at` says from which steps. Time that was used before counts, and callbacks begin anew.
@@ -94,10 +98,13 @@ def fit(
     started = began - checkpoints.seconds
     shapes = explaining_shapes(method, target, task.prepared)
     threads = suitable_blas_threads(method.largest_matrix(model, data))
-    with shapes, threads, progress_bar(engine.max_steps * len(to_do), progress) as show:
-        limits = Limits(started, max_seconds, stopping, callbacks, show)
+    early = engine.has_rule or not isinstance(stopping, NeverStop)
+    deadline = None if max_seconds is None else started + max_seconds
+    with shapes, threads, progress_bar(engine.max_steps * len(to_do), progress, early, deadline) as bar:
+        limits = Limits(started, max_seconds, stopping, callbacks, bar.show)
         for stage in range(checkpoints.stage, len(to_do)):
             checkpoints.stage = stage
+            bar.compiling()
             starts = method.starts(target, task.scaled) if stage == 0 else ()
             problem = Problem(method, target, task.prepared, to_do[stage], starts)
             target = train(run, engine, problem, jr.key(seed), limits, checkpoints)

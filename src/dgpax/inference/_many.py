@@ -55,6 +55,7 @@ def fit_many(
     >>> [fitted.report.num_rows for fitted in fits]
     [10, 10]
     """
+    started = time.perf_counter()
     shared = isinstance(inference, str | AbstractMethod)
     methods = [as_method(inference)] * len(models) if shared else list(inference)
     seeds = [0] * len(models) if seeds is None else list(seeds)
@@ -69,11 +70,13 @@ def fit_many(
     tasks = [Task.of(*given) for given in zip(methods, models, datasets, seeds, strict=True)]
     targets, to_do = [task.target for task in tasks], method.stages(tasks[0].target)
     group = _Group(len(tasks), None if stopping is None else [stopping(index) for index in range(len(tasks))])
-    started = time.perf_counter()
     threads = suitable_blas_threads(method.largest_matrix(models[0], datasets[0]))
-    with threads, progress_bar(engine.max_steps * len(to_do), progress) as show:
-        limits = Limits(started, max_seconds, NeverStop(), (), show)
+    early = engine.has_rule or stopping is not None
+    deadline = None if max_seconds is None else started + max_seconds
+    with threads, progress_bar(engine.max_steps * len(to_do), progress, early, deadline) as bar:
+        limits = Limits(started, max_seconds, NeverStop(), (), bar.show)
         for stage, held in enumerate(to_do):
+            bar.compiling()
             problems = []
             for own, target, task in zip(methods, targets, tasks, strict=True):
                 starts = own.starts(target, task.scaled) if stage == 0 else ()

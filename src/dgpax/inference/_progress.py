@@ -3,33 +3,56 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
-from rich.text import Text
+from datetime import timedelta
 
 
-class _Rate(ProgressColumn):
-    def render(self, task) -> Text:
-        return Text("" if task.speed is None else f"{task.speed:.3g} steps/s")
+class Bar:
+    """What is said of a fit: that it compiles, as its first call does, then its steps and how long they may take.
+
+    Where a rule or something else may end the fit early, the time that is left is one "at most"; `deadline` bounds it.
+    """
+
+    def __init__(self, total: int, tell: Callable[..., None], may_end_early: bool, deadline: float | None):
+        self.total, self.tell, self.may_end_early, self.deadline = total, tell, may_end_early, deadline
+        self.first: tuple[int, float] | None = None
+        self.steps = ""
+
+    def compiling(self) -> None:
+        """The next call compiles, and its time says nothing about the steps after it."""
+        self.first = None
+        self.tell(description="compiling", total=None, told=self.steps)
+
+    def show(self, step: int, objective: float) -> None:
+        """After a call that ended with this step."""
+        now = time.perf_counter()
+        first, since = self.first = self.first or (step, now)
+        self.steps = f"{step}/{self.total} objective {objective:.5g}"
+        told = self.steps
+        if step > first and step < self.total:
+            rate = (step - first) / (now - since)
+            left = (self.total - step) / rate
+            left = left if self.deadline is None else max(0.0, min(left, self.deadline - now))
+            told += f" {rate:.3g} steps/s, {timedelta(seconds=round(left))} left{' at most' * self.may_end_early}"
+        self.tell(description="fit", completed=step, total=self.total, told=told)
 
 
 @contextmanager
-def progress_bar(total: int, show: bool | None) -> Iterator[Callable[[int, float], None]]:
-    """A function of (step, objective) that updates a bar with the objective, the rate and the time left."""
+def progress_bar(
+    total: int, show: bool | None, may_end_early: bool = False, deadline: float | None = None
+) -> Iterator[Bar]:
+    """A bar, or one that nobody sees; `show` None means: if the terminal can."""
     if not (sys.stderr.isatty() if show is None else show):
-        yield lambda step, objective: None
+        yield Bar(total, lambda **what: None, may_end_early, deadline)
         return
-    columns = (
-        TextColumn("fit"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("objective {task.fields[objective]:.5g}"),
-        _Rate(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=False) as bar:
-        task = bar.add_task("fit", total=total, objective=float("nan"))
-        yield lambda step, objective: bar.update(task, completed=step, objective=objective)
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=False) as progress:
+        task = progress.add_task("fit", total=None, told="")
+        bar = Bar(total, lambda **what: progress.update(task, **what), may_end_early, deadline)
+        yield bar
+        progress.update(task, description="fit", told=bar.steps)

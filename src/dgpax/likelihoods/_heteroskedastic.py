@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import norm
 
 from ..distributions import Gaussian, GaussianOverOutputs
 from ..typing import Array, Float, RandomKey
@@ -79,8 +78,10 @@ class HeteroskedasticGaussian(AbstractLikelihood):
 
     def components(self, q: AnyGaussian) -> Gaussian:
         """One for every draw of f and each of some equally probable values of the noise."""
+        from scipy.special import ndtri
+
         f, g, c = _split(q)
-        z = norm.ppf((np.arange(NODES) + 0.5) / NODES).reshape(-1, *([1] * f.mean.ndim))
+        z = ndtri((np.arange(NODES) + 0.5) / NODES).reshape(-1, *([1] * f.mean.ndim))
         slope = c / jnp.sqrt(positive(g.variance))
         variance = jnp.maximum(f.variance - slope**2, 0.0) + jnp.exp(g.mean + z * g.stddev)
         mean = jnp.broadcast_to(f.mean + slope * z, variance.shape)

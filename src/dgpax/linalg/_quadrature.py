@@ -7,7 +7,6 @@ from functools import lru_cache
 
 import jax.numpy as jnp
 import numpy as np
-from scipy.stats import norm, qmc
 
 from ..typing import Array, Float, Shaped
 
@@ -42,6 +41,9 @@ def even_normals(num_points: int, size: int, seed: int = 0) -> Shaped[np.ndarray
 
     Each point is a fair draw, and averages over them are closer than those over independent draws.
     """
+    from scipy.special import ndtri
+    from scipy.stats import qmc
+
     sequence = qmc.Sobol(size, bits=SOBOL_BITS, rng=np.random.default_rng(seed))
     points = sequence.random_base2((num_points - 1).bit_length())[:num_points]
-    return norm.ppf(points + 0.5 * 2.0**-SOBOL_BITS)
+    return ndtri(points + 0.5 * 2.0**-SOBOL_BITS)

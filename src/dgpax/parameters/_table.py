@@ -5,15 +5,17 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from rich.console import Console, ConsoleOptions
-from rich.table import Column, Table
-from rich.text import Text
 
 from ..typing import PyTree
 from ._base import AbstractParameter
 from ._tree import find
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
+    from rich.table import Table
 
 WIDTH = 140
 NARROW = (0, 1, 4)
@@ -28,6 +30,9 @@ class ParameterTable:
     rows: tuple[tuple[str, ...], ...]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        from rich.table import Column, Table
+        from rich.text import Text
+
         wide = options.max_width >= WIDTH
         shown = range(len(COLUMNS)) if wide else NARROW
         table = Table(*(Column(COLUMNS[i], overflow="fold", no_wrap=wide and i == 0) for i in shown))
@@ -36,6 +41,8 @@ class ParameterTable:
         yield table
 
     def __str__(self) -> str:
+        from rich.console import Console
+
         console = Console(width=WIDTH, no_color=True)
         with console.capture() as capture:
             console.print(self)

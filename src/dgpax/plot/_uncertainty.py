@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.spatial import KDTree
 
 from ..data import Dataset
 from ..distributions import AbstractDistribution
@@ -30,6 +29,8 @@ def variance_by_distance(
 ) -> Axes:
     """The predicted standard deviation of every test row over its distance to the nearest training row, and medians of
     bins with equally many rows [STAR, Figure 2, left]. Distances are between scaled inputs, as the model sees them."""
+    from scipy.spatial import KDTree
+
     ax = axis_or_new(ax)
     seen, new = (np.asarray(fitted.model.to_model_units(data).x) for data in (train, test))
     distance = KDTree(seen).query(new)[0]

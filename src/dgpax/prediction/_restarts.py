@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from ..errors import InputError
 from ..fits import Fit
@@ -70,6 +69,8 @@ def compare_restarts(fits: Sequence[Fit], x, *, num_draws: int = 50, seed: int =
 
 def _compare(number: int, layer: int, first: np.ndarray, other: np.ndarray) -> RestartComparison:
     """The signed permutation of the outputs with the largest sum of correlations."""
+    from scipy.optimize import linear_sum_assignment
+
     ours, theirs = (_standardised(values) for values in (first, other))
     correlation = ours.T @ theirs
     _, order = linear_sum_assignment(-np.abs(correlation))

@@ -1,0 +1,5 @@
+"""`python -m dgpax.cli`."""
+
+from . import main
+
+main()
