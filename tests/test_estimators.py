@@ -226,7 +226,11 @@ def test_targets_that_cannot_be_used(y, error):
 
 
 def test_nothing_works_before_fit():
-    for call in (DeepGPRegressor().predict, DeepGPClassifier().predict_proba, DeepGPTransformer().transform):
+    regressor, classifier = DeepGPRegressor(), DeepGPClassifier()
+    for call in (
+        *(regressor.predict, regressor.predict_quantiles, regressor.predict_interval, regressor.predict_dist),
+        *(regressor.sample_y, classifier.predict, classifier.predict_proba, DeepGPTransformer().transform),
+    ):
         with pytest.raises(NotFittedError):
             call([[1.0]])
     with pytest.raises(NotFittedError):

@@ -96,7 +96,8 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
 
     def predict_quantiles(self, X, q=(0.05, 0.5, 0.95)) -> np.ndarray:
         """Quantiles of new observations: [N, len(q)], or [N, P, len(q)] with several outputs."""
-        return self._last(predict_quantiles(self.fit_, self._inputs(X), q))
+        x = self._inputs(X)
+        return self._last(predict_quantiles(self.fit_, x, q))
 
     def predict_interval(self, X, level: float = 0.9) -> np.ndarray:
         """Lower and upper end of the central interval that holds a new observation with this probability: [N, 2]."""
@@ -106,7 +107,8 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
 
     def predict_dist(self, X) -> AbstractDistribution:
         """The distribution of new observations, [N, P]: density, cdf, quantiles, CRPS. For Gaussian noise."""
-        return predict(self.fit_, self._inputs(X))
+        x = self._inputs(X)
+        return predict(self.fit_, x)
 
     def sample_y(self, X, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draws of new observations: [N, n_samples], or [N, P, n_samples]. Rows of one draw belong to one function."""

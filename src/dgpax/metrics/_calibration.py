@@ -17,14 +17,12 @@ NUM_LEVELS = 99
 def pit(y: Shaped[ArrayLike, "..."], distribution: AbstractDistribution) -> Float[Array, "N P"]:
     """Probability integral transform F(y): uniform on [0, 1] if the predictions are right; NaN for a missing target.
 
-        >>> import jax.numpy as jnp
-    import numpy as np
-    from scipy.stats import binom
-        >>> from dgpax.distributions import Gaussian
-        >>> from dgpax.metrics import pit
-        >>> y, prediction = jnp.asarray([[0.0], [3.0]]), Gaussian(jnp.zeros((2, 1)), jnp.ones((2, 1)))
-        >>> pit(y, prediction).round(4).tolist()
-        [[0.5], [0.9987]]
+    >>> import jax.numpy as jnp
+    >>> from dgpax.distributions import Gaussian
+    >>> from dgpax.metrics import pit
+    >>> y, prediction = jnp.asarray([[0.0], [3.0]]), Gaussian(jnp.zeros((2, 1)), jnp.ones((2, 1)))
+    >>> pit(y, prediction).round(4).tolist()
+    [[0.5], [0.9987]]
     """
     targets = as_targets(y, distribution.mean)
     return jnp.where(targets.observed, distribution.cdf(targets.values), jnp.nan)
@@ -33,14 +31,12 @@ def pit(y: Shaped[ArrayLike, "..."], distribution: AbstractDistribution) -> Floa
 def coverage(y: Shaped[ArrayLike, "..."], distribution: AbstractDistribution, level: float = 0.9) -> Scalar:
     """Fraction of the targets inside the central interval that should hold `level` of them.
 
-        >>> import jax.numpy as jnp
-    import numpy as np
-    from scipy.stats import binom
-        >>> from dgpax.distributions import Gaussian
-        >>> from dgpax.metrics import coverage
-        >>> y, prediction = jnp.asarray([[0.0], [3.0]]), Gaussian(jnp.zeros((2, 1)), jnp.ones((2, 1)))
-        >>> float(coverage(y, prediction, 0.9))
-        0.5
+    >>> import jax.numpy as jnp
+    >>> from dgpax.distributions import Gaussian
+    >>> from dgpax.metrics import coverage
+    >>> y, prediction = jnp.asarray([[0.0], [3.0]]), Gaussian(jnp.zeros((2, 1)), jnp.ones((2, 1)))
+    >>> float(coverage(y, prediction, 0.9))
+    0.5
     """
     targets = as_targets(y, distribution.mean)
     low, high = distribution.interval(level)
@@ -82,7 +78,7 @@ def chance_band(
     """Between which shares of the targets, at each level by itself, a calibrated model's lie with this probability:
     by the binomial distribution of their number."""
     low, high = binom.interval(probability, num_targets, np.asarray(levels))
-    return np.asarray(low) / num_targets, np.asarray(high) / num_targets
+    return np.asarray(low / num_targets), np.asarray(high / num_targets)
 
 
 def calibration_error(
