@@ -9,13 +9,22 @@ import numpy as np
 
 import dgpax
 from dgpax.kernels import RBF
-from dgpax.stride import Composition, CrossApproximation, FullySparse, Residual, Schedule, fit_stride, resume
+from dgpax.stride import (
+    AbstractArchitecture,
+    AbstractHiddenMethod,
+    Composition,
+    CrossApproximation,
+    FullySparse,
+    Residual,
+    Schedule,
+    Stride,
+)
 
 from ._record import Record
-from ._stride_scores import deep_scores, shallow_scores
+from ._stride_scores import Timed, deep_scores, shallow_scores
 
 FASHION = "fashion_mnist_vae"
-FASHION_MODELS = {
+FASHION_MODELS: dict[str, tuple[AbstractArchitecture, AbstractHiddenMethod]] = {
     "STRIDE, composition, ACA": (Composition(), CrossApproximation(50)),
     "STRIDE, composition, sparse": (Composition(), FullySparse()),
     "STRIDE, residual, ACA": (Residual(), CrossApproximation(50)),
@@ -51,17 +60,12 @@ def run_fashion(
         data = dgpax.dataset(x[train[:max_rows]], y[train[:max_rows]])
         for m in inducing:
             names = {"kind": "fashion", "dataset": FASHION, "run": run, "inducing": m, "rows": data.num_rows}
-            start = Schedule(num_iterations=0, num_candidates=schedule.num_candidates)
-            sparse = fit_stride(
-                data, Composition(), m, hidden=FullySparse(), num_particles=1, schedule=start, kernel=kernel, seed=run
-            )
+            sparse = Timed.of(data, m, kernel=kernel, num_candidates=schedule.num_candidates, seed=run)
             yield names | {"model": "sparse GP"} | shallow_scores(sparse, x[test], y[test])
             for model in models:
                 architecture, hidden = FASHION_MODELS[model]
-                fitted = fit_stride(
-                    data, architecture, m, hidden=hidden, num_particles=particles, schedule=schedule,
-                    initial=sparse.initial, seed=run,
-                )  # fmt: skip
+                method = Stride(m, particles, hidden, schedule=schedule, initial=sparse.initial)
+                fitted = dgpax.fit(architecture, data, method, seed=run)
                 yield names | {"model": model} | deep_scores(fitted, x[test], y[test])
 
 
@@ -74,11 +78,11 @@ def run_growth(rows: Sequence[int], inducing: int, schedule: Schedule, particles
         x = rng.uniform(-2, 2, (n, 4))
         y = np.sin(2 * x[:, :1]) * x[:, 1:2] + 0.1 * rng.normal(size=(n, 1))
         data = dgpax.dataset(x, y)
-        fitted = fit_stride(
-            data, Composition(), inducing, hidden=CrossApproximation(50), num_particles=particles, schedule=schedule,
-            kernel=RBF(2.0, 1.0), noise_variance=0.01,
-        )  # fmt: skip
-        seconds.append(resume(fitted, data, 1).report.seconds - fitted.report.seconds)
+        known = {"kernel": RBF(2.0, 1.0), "noise_variance": 0.01}
+        method = Stride(inducing, particles, CrossApproximation(50), schedule=schedule, **known)
+        fitted = dgpax.fit(Composition(), data, method)
+        warm = dgpax.fit(Composition(), data, fitted.more(1))
+        seconds.append(dgpax.fit(Composition(), data, warm.more(1)).report.seconds)
         names = {"kind": "growth", "rows": n, "inducing": inducing, "particles": particles}
         records.append(names | {"seconds": seconds[-1], "exponent": None, "peak_mib": _peak_mebibytes()})
     records[-1]["exponent"] = float(np.log(seconds[-1] / seconds[0]) / np.log(rows[-1] / rows[0]))

@@ -23,11 +23,11 @@ from dgpax.stride import (
     Residual,
     Schedule,
     Standard,
-    fit_stride,
+    Stride,
 )
 
 from ._record import Record
-from ._stride_scores import NOTHING, deep_scores, shallow_scores
+from ._stride_scores import Timed, deep_scores, shallow_scores
 
 ISOTROPIC = RBF(3.0, 1.0)
 ARCHITECTURES: dict[str, AbstractArchitecture] = {
@@ -66,18 +66,17 @@ def run_jumps(
     for seed in seeds:
         data = dgpax.dataset(x, jumps(x[:, 0]) + noise**0.5 * np.random.default_rng(seed).normal(size=200))
         known = {"kernel": Matern32(), "noise_variance": noise, "seed": seed}
-        exact = fit_stride(data, Injective(), None, num_particles=1, schedule=NOTHING, **known)
+        exact = Timed.of(data, None, **known)
         names = {"kind": "jumps", "seed": seed}
         yield names | {"model": "GP", "inducing": 0, "hidden": 0} | shallow_scores(exact, new, truth)
         for m in inducing:
-            sparse = fit_stride(data, Injective(), m, num_particles=1, schedule=NOTHING, **known)
+            sparse = Timed.of(data, m, **known)
             at = {"model": "sparse GP", "inducing": m, "hidden": 0}
             yield names | at | shallow_scores(sparse, new, truth)
             for L, (model, updates) in itertools.product(hidden, JUMP_MODELS.items()):
-                fitted = fit_stride(
-                    data, Injective(L), m, num_particles=particles, schedule=replace(schedule, num_updates=updates),
-                    initial=sparse.initial, seed=seed,
-                )  # fmt: skip
+                steps = replace(schedule, num_updates=updates)
+                method = Stride(m, particles, schedule=steps, initial=sparse.initial)
+                fitted = dgpax.fit(Injective(L), data, method, seed=seed)
                 at = {"model": model, "inducing": m, "hidden": L}
                 yield names | at | deep_scores(fitted, new, truth)
 
@@ -103,19 +102,18 @@ def run_uci(
 def _fold(data, x, y, models: Sequence[str], schedule: Schedule, particles: int, seed: int):
     """Records of one fold; the one-layer GPs are trained once for all models that start from them."""
     at = {"kernel": ISOTROPIC, "seed": seed}
-    settings = {"schedule": schedule, "num_particles": particles, "seed": seed}
     if set(models) & {"GP", *DEEP}:
-        exact = fit_stride(data, Composition(), None, num_particles=1, schedule=NOTHING, **at)
+        exact = Timed.of(data, None, **at)
         if "GP" in models:
             yield {"model": "GP"} | shallow_scores(exact, x, y)
         for model in (m for m in models if m in DEEP):
-            fitted = fit_stride(data, DEEP[model], None, initial=exact.initial, **settings)
-            yield {"model": model} | deep_scores(fitted, x, y)
+            method = Stride(None, particles, schedule=schedule, initial=exact.initial)
+            yield {"model": model} | deep_scores(dgpax.fit(DEEP[model], data, method, seed=seed), x, y)
     if set(models) & {"sparse GP", *STRIDE}:
-        sparse = fit_stride(data, Composition(), NUM_INDUCING, num_particles=1, schedule=NOTHING, **at)
+        sparse = Timed.of(data, NUM_INDUCING, **at)
         if "sparse GP" in models:
             yield {"model": "sparse GP"} | shallow_scores(sparse, x, y)
         for model in (m for m in models if m in STRIDE):
             architecture, hidden = STRIDE[model]
-            fitted = fit_stride(data, architecture, NUM_INDUCING, hidden=hidden, initial=sparse.initial, **settings)
-            yield {"model": model} | deep_scores(fitted, x, y)
+            method = Stride(NUM_INDUCING, particles, hidden, schedule=schedule, initial=sparse.initial)
+            yield {"model": model} | deep_scores(dgpax.fit(architecture, data, method, seed=seed), x, y)

@@ -26,7 +26,7 @@ class TestFunction(NamedTuple):
         rng = np.random.default_rng([seed, *map(ord, self.name)])
         x = rng.uniform(size=(self.num_rows + num_test, self.num_inputs))
         many = self.of(np.random.default_rng(0).uniform(size=(20_000, self.num_inputs)))
-        y = (self.of(x) - many.mean()) / many.std() + self.noise * rng.normal(size=len(x))
+        y = (self.of(x) - many.mean()) / (many.std() or 1.0) + self.noise * rng.normal(size=len(x))
         return x[: self.num_rows], y[: self.num_rows], x[self.num_rows :], y[self.num_rows :]
 
 
@@ -135,3 +135,44 @@ FUNCTIONS = (
     TestFunction("borehole", 8, 100, 0.05, _borehole, SITE),
     TestFunction("friedman", 10, 200, 0.2, _friedman, SITE),
 )
+
+
+def _noise_only(x):
+    return np.zeros(len(x))
+
+
+def _wiggly(x):
+    return np.sin(25 * x[:, 0])
+
+
+def _smooth(x):
+    return np.sin(4 * x[:, 0]) + x[:, 0]
+
+
+def _plane(x):
+    return x @ np.array([1.0, -2.0, 0.5])
+
+
+def _bowl(x):
+    return np.sum((x - 0.4) ** 2, axis=1) + np.sin(3 * x[:, 0])
+
+
+def _waves(x):
+    return np.sin(5 * x[:, 0]) * np.cos(4 * x[:, 1])
+
+
+def _additive(x):
+    return np.sin(3 * x[:, 0]) + x[:, 1] ** 2 + np.exp(-x[:, 2]) + x[:, 3]
+
+
+FAMILIES = (
+    TestFunction("noise only", 1, 0, 1.0, _noise_only, "own"),
+    TestFunction("wiggly", 1, 0, 0.2, _wiggly, "own"),
+    TestFunction("smooth", 1, 0, 0.2, _smooth, "own"),
+    TestFunction("jump", 1, 0, 0.1, _jump, "own"),
+    TestFunction("noise-free bowl", 2, 0, 0.0, _bowl, "own"),
+    TestFunction("waves", 2, 0, 0.2, _waves, "own"),
+    TestFunction("plane", 3, 0, 0.3, _plane, "own"),
+    TestFunction("additive", 4, 0, 0.3, _additive, "own"),
+)
+"""For coverage with few rows; how many is said where they are used."""

@@ -31,7 +31,9 @@ Fashion-MNIST, where sparse GP and STRIDE have a length scale per feature; the n
 of the others is the sparse GP's. The sparse GP has as many inducing points, chosen greedily from the rows too. SMSE is
 on held-out rows (for the 1-D example on the true function), NLPD is the predictive density of the mixture, MNLL the
 paper's equation (6). Seconds to train include compilation; those of STRIDE leave out the sparse GP it starts from.
-R-hat compares the particles' log-likelihoods in the last expectation step. On Fashion-MNIST two or three processes had
+R-hat is the largest over predictions at twenty rows, after the warm-up. The result files of 2026-11-15 and 2026-11-16
+have another one, which compares the particles' log-likelihoods in the last expectation step, of chains that all started
+from the same values: only figures of the same kind can be compared. On Fashion-MNIST two or three processes had
 the GPU at the same time, so that seconds are upper limits there; the paper shows its times in figures only."""
 SCORES = (
     Column("smse", "SMSE", ".5f"),

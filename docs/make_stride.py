@@ -11,7 +11,7 @@ import numpy as np
 import dgpax
 from dgpax import metrics
 from dgpax.kernels import Matern32
-from dgpax.stride import Injective, Schedule, fit_stride
+from dgpax.stride import Injective, Schedule, Stride, initial_gp
 
 ROOT = Path(__file__).parents[1]
 sys.path.append(str(ROOT))  # benchmarks isn't installed
@@ -26,14 +26,14 @@ def main() -> None:
     x, at = np.linspace(0, 1, 200)[:, None], np.linspace(0, 1, 1000)[:, None]
     truth = jumps(at[:, 0])[:, None]
     data = dgpax.dataset(x, jumps(x[:, 0]) + NOISE * np.random.default_rng(0).normal(size=200))
-    known = {"kernel": Matern32(), "noise_variance": NOISE**2, "progress": False}
-    exact = fit_stride(data, Injective(), None, num_particles=1, schedule=Schedule(num_iterations=0), **known)
+    known = {"kernel": Matern32(), "noise_variance": NOISE**2}
+    exact = initial_gp(data, None, **known)
     schedule = Schedule(num_candidates=200, num_updates=20)
-    deep = fit_stride(data, Injective(2), 20, num_particles=10, schedule=schedule, **known)
+    deep = dgpax.fit(Injective(2), data, Stride(20, 10, schedule=schedule, **known), progress=False)
     panels = {
-        "GP, 200 rows": dgpax.predict(exact.initial.fitted, at),
+        "GP, 200 rows": dgpax.predict(exact.fitted, at),
         "sparse GP, 20 inducing points": dgpax.predict(deep.initial.fitted, at),
-        "STRIDE, three layers, 20 inducing points": deep.predict(at),
+        "STRIDE, three layers, 20 inducing points": dgpax.predict(deep, at),
     }
     chosen = [None, deep.initial.rows, deep.inducing_rows]
     figure, axes = plt.subplots(1, 3, figsize=(12, 3.8), sharey=True, layout="constrained")

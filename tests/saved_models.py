@@ -183,6 +183,8 @@ def same(a, b) -> bool:
         )
     if dataclasses.is_dataclass(a):
         return all(same(getattr(a, field.name), getattr(b, field.name)) for field in dataclasses.fields(a))
+    if isinstance(a, dict):
+        return list(a) == list(b) and same(list(a.values()), list(b.values()))
     if isinstance(a, tuple | list):
         return len(a) == len(b) and all(map(same, a, b))
     return a is b or a == b or (a != a and b != b)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import jax.numpy as jnp
 import joblib
@@ -20,9 +21,11 @@ from dgpax.distributions import AbstractDistribution
 from dgpax.errors import InputError, InputTypeError, ModelFileError, UnknownNameError
 from dgpax.io import REGISTRY
 from dgpax.io._estimators import SavedEstimator, as_saved
+from dgpax.recipes import Recipe, plan
 from dgpax.recipes._inducing import suitable_counts, with_inducing
 from dgpax.recipes._rows import Rows, suitable_size
 from dgpax.storage import write
+from dgpax.stride import Composition, Residual, Stride
 
 N = 50
 STEPS = 150
@@ -191,6 +194,20 @@ def test_exact_inference_is_that_of_fit(rng):
         model.partial_fit(x, y)
 
 
+def test_what_stride_is_asked_for(rng):
+    """The default is what docs/stride.md recommends."""
+    rows = Rows(rng.normal(size=(30, 3)), rng.normal(size=(30, 1)))
+    words: dict[str, Any] = {"num_layers": 3, "num_particles": 7, "num_inducing": 5, "max_steps": 300}
+    for recipe, model, numbers, steps in (
+        (Recipe(inference="stride"), Residual(1), (30, 50), 4000),
+        (Recipe(inference="stride", architecture="composition", **words), Composition(2), (5, 7), 300),
+    ):
+        planned = plan(recipe, rows)
+        assert planned.model == model and isinstance(planned.method, Stride)
+        assert (planned.method.num_inducing, planned.method.num_particles) == numbers
+        assert planned.method.schedule.num_iterations * planned.method.schedule.num_steps == steps
+
+
 @pytest.mark.parametrize(
     ("settings", "error"),
     [
@@ -201,7 +218,10 @@ def test_exact_inference_is_that_of_fit(rng):
         ({"inference": "exact", "likelihood": "student_t"}, InputError),
         ({"num_inducing": 0}, InputError),
         ({"likelihood": "poisson"}, InputError),
-        ({"inference": "stride", "max_time": 1.0}, InputError),
+        ({"inference": "stride", "architecture": "magic"}, UnknownNameError),
+        ({"inference": "stride", "num_particles": 0}, InputError),
+        ({"inference": "stride", "num_layers": 1}, InputError),
+        ({"inference": "stride", "likelihood": "student_t"}, InputError),
     ],
 )
 def test_settings_that_make_no_sense(settings, error):

@@ -76,13 +76,33 @@ def test_other_inference(settings, curve):
     assert model.predict(x[:3], return_cov=True)[1].shape == (3, 3)
 
 
+@pytest.mark.filterwarnings("ignore:The chains")
 def test_stride(curve):
     x, y = curve
-    model = DeepGPRegressor(inference="stride", num_inducing=15, max_steps=300).fit(x[:40], y[:40])
+    model = DeepGPRegressor(inference="stride", num_inducing=15, num_particles=20, max_steps=300).fit(x[:40], y[:40])
     assert model.score(x, y) > 0.8
     assert model.predict_interval(x).shape == (60, 2)
     assert model.sample_y(x[:3], 2).shape == (3, 2)
-    assert "acceptance" in model.summary()
+    assert "acceptance" in model.summary() and "num particles        20" in model.summary()
+    _check_copies(model, x[:1])
+    short: Any = clone(model)
+    hurried = short.set_params(max_time=0.0).fit(x[:40], y[:40]).fit_report_
+    assert hurried.steps == 1 and hurried.unfinished and "time" in hurried.stopped_because
+
+
+def _check_copies(model, row):
+    """Observations of copies of a row share f and nothing else, in draws and in the covariance of 1,000 of them.
+
+    Bounds: 4 standard errors.
+    """
+    copies, count = np.repeat(row, 20, axis=0), 100
+    noise = float(model.fit_.model.likelihood.noise_variance.value) * float(model.fit_.model.scaling.y_scale[0]) ** 2
+    within = np.mean(np.var(model.sample_y(copies, count), axis=0, ddof=1))
+    assert_allclose(within, noise, rtol=4 * np.sqrt(2 / (19 * count)))
+    covariance = model.predict(copies, return_cov=True)[1]
+    total = covariance[0, 0]
+    between = covariance[~np.eye(20, dtype=bool)]
+    assert_allclose(between, total - noise, atol=4 * total * np.sqrt(2 / 1000))
 
 
 @pytest.mark.parametrize("word", ["student_t", "heteroskedastic", "poisson", "negative_binomial"])

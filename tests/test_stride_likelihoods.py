@@ -15,7 +15,8 @@ import dgpax
 from dgpax.errors import InputError
 from dgpax.kernels import RBF
 from dgpax.likelihoods import BernoulliLogit, GaussianNoise, Poisson
-from dgpax.stride import Chains, EllipticalSlice, FullySparse, Residual, Schedule, Stationary, fit_stride, run_chains
+from dgpax.prediction import log_density, predict_moments
+from dgpax.stride import Chains, EllipticalSlice, FullySparse, Residual, Schedule, Stationary, Stride, run_chains
 from dgpax.stride._top import SampledTop, SparseTop
 
 SHORT = Schedule(num_iterations=2, num_steps=30, num_exchanges=1, num_candidates=20)
@@ -66,6 +67,7 @@ def test_a_sampled_top_layer_has_the_moments_of_the_one_that_is_integrated_out()
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The chains")
 @pytest.mark.parametrize("likelihood", [BernoulliLogit(), Poisson()], ids=["labels", "counts"])
 def test_labels_and_counts(likelihood):
     rng = np.random.default_rng(0)
@@ -73,21 +75,19 @@ def test_labels_and_counts(likelihood):
     rate = np.where(x < 0, 0.05, 0.95) if isinstance(likelihood, BernoulliLogit) else np.where(x < 0, 1.0, 6.0)
     y = rng.binomial(1, rate) if isinstance(likelihood, BernoulliLogit) else rng.poisson(rate)
     data = dgpax.dataset(x, y.astype(float))
-    fitted = fit_stride(
-        data, Residual(), 8, hidden=FullySparse(), likelihood=likelihood, sampler=EllipticalSlice(),
-        num_particles=8, schedule=SHORT, progress=False,
-    )  # fmt: skip
-    moments = fitted.predict_moments(x)
+    method = Stride(8, 8, hidden=FullySparse(), likelihood=likelihood, sampler=EllipticalSlice(), schedule=SHORT)
+    fitted = dgpax.fit(Residual(), data, method, progress=False)
+    moments = predict_moments(fitted, x)
     error = np.mean((moments.mean - rate) ** 2) / np.var(rate)
     assert error < 0.3
     assert np.all(moments.variance > 0)
-    density = fitted.log_density(data)
+    density = log_density(fitted, data)
     assert density.shape == (60,)
     assert np.mean(density) > np.mean(_constant_density(likelihood, y))
-    assert fitted.report.exchanged[-1] == 0
-    assert np.isnan(fitted.report.bound[-1])
+    assert fitted.report.details["exchanged"][-1] == 0
+    assert np.isnan(fitted.report.details["bound"][-1])
     with pytest.raises(InputError, match="predict_moments"):
-        fitted.predict(x)
+        dgpax.predict(fitted, x)
 
 
 def _constant_density(likelihood, y):
@@ -99,7 +99,10 @@ def _constant_density(likelihood, y):
 
 def test_likelihoods_that_can_not_be_used():
     data = dgpax.dataset(X, np.sin(X))
-    with pytest.raises(InputError, match="leave likelihood out"):
-        fit_stride(data, Residual(), 5, likelihood=GaussianNoise(0.1))
-    with pytest.raises(InputError, match="needs inducing points"):
-        fit_stride(data, Residual(), None, likelihood=Poisson())
+    for message, method in (
+        ("leave likelihood out", Stride(5, likelihood=GaussianNoise(0.1))),
+        ("needs inducing points", Stride(None, likelihood=Poisson())),
+        ("leave out one of noise_variance and likelihood", Stride(5, likelihood=Poisson(), noise_variance=0.1)),
+    ):
+        with pytest.raises(InputError, match=message):
+            dgpax.fit(Residual(), data, method)

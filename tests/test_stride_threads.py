@@ -26,7 +26,7 @@ from dgpax.stride import (
     Residual,
     Schedule,
     Standard,
-    fit_stride,
+    Stride,
 )
 from dgpax.stride import _expectation as expectation
 from dgpax.stride._problem import start_posterior
@@ -35,7 +35,7 @@ from dgpax.stride._top import ExactTop, SampledTop, SparseTop
 
 S, N, M = 4, 24, 6
 ROWS = jnp.arange(M)
-KNOWN = {"kernel": RBF(0.3, 1.0), "noise_variance": 0.01, "progress": False}
+KNOWN = {"kernel": RBF(0.3, 1.0), "noise_variance": 0.01}
 TOPS = {"sparse": SparseTop(ROWS), "exact": ExactTop(), "sampled": SampledTop(ROWS, StudentT())}
 HIDDEN = {"standard": Standard(), "cross": CrossApproximation(5), "sparse": FullySparse()}
 NEVER = ("sparse", "exact")
@@ -83,6 +83,7 @@ def test_products_with_lower_triangles(size):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The chains")
 def test_the_number_of_threads_changes_nothing(monkeypatch):
     x = np.linspace(0, 1, N)[:, None]
     data = dgpax.dataset(x, np.sin(6 * x))
@@ -90,14 +91,16 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
 
     def fit(num_cores, initial=None):
         monkeypatch.setattr(expectation, "_num_cores", lambda: num_cores)
-        return fit_stride(data, Composition(), M, num_particles=6, schedule=schedule, initial=initial, **KNOWN)
+        known = KNOWN if initial is None else {"initial": initial}
+        return dgpax.fit(Composition(), data, Stride(M, 6, schedule=schedule, **known), progress=False)
 
     alone = fit(1)
     together = fit(3, alone.initial)
-    jax.tree.map(assert_array_equal, together.chains.position, alone.chains.position)
-    assert float(together.report.proposal_scale) == float(alone.report.proposal_scale)
-    assert alone.report.acceptance_rate.shape == (2,)
-    assert len(np.unique(np.asarray(alone.chains.position[0]).reshape(6, -1), axis=0)) == 6
+    chains, details = alone.target.chains, alone.report.details
+    jax.tree.map(assert_array_equal, together.target.chains.position, chains.position)
+    assert together.report.details["proposal_scale"] == details["proposal_scale"]
+    assert details["acceptance_rate"].shape == (2,)
+    assert len(np.unique(np.asarray(chains.position[0]).reshape(6, -1), axis=0)) == 6
 
 
 def test_an_error_in_a_group_reaches_the_caller():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +15,7 @@ import dgpax
 from dgpax import metrics
 from dgpax.errors import InputError
 from dgpax.kernels import RBF
-from dgpax.stride import Composition, CrossApproximation, FullySparse, Residual, Schedule, Standard, fit_stride
+from dgpax.stride import Composition, CrossApproximation, FullySparse, Residual, Schedule, Standard, Stride
 from dgpax.stride._hyperparameters import improve_hyperparameters, mean_bound
 from dgpax.stride._problem import start_posterior
 from dgpax.stride._top import SparseTop
@@ -63,24 +65,28 @@ def test_displaced_inputs_start_at_the_inputs_whatever_the_rank(method):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The chains")
 def test_a_fit_with_updates_and_a_shared_one_layer_gp():
     data = dgpax.dataset(X, Y)
-    first = fit_stride(data, Residual(), M, num_particles=3, schedule=SHORT, noise_variance=0.01, progress=False)
-    updated = fit_stride(
-        data, Residual(), M, hidden=FullySparse(), num_particles=3, initial=first.initial, progress=False,
-        schedule=Schedule(num_iterations=2, num_steps=10, num_exchanges=1, num_candidates=10, num_updates=10),
-    )  # fmt: skip
-    assert updated.report.seconds_initial < first.report.seconds_initial
-    assert float(metrics.smse(Y, updated.predict(X))) < 0.3
-    assert_allclose(updated.noise_variance, 0.01, rtol=1e-6)
+    first = dgpax.fit(Residual(), data, Stride(M, 3, schedule=SHORT, noise_variance=0.01), progress=False)
+    schedule = replace(SHORT, num_updates=10)
+    method = Stride(M, 3, hidden=FullySparse(), initial=first.initial, schedule=schedule)
+    updated = dgpax.fit(Residual(), data, method, progress=False)
+    assert updated.initial.fitted is first.initial.fitted
+    assert not np.array_equal(updated.model.layers[-1].kernel.variance.value, first.initial.kernel.variance.value)
+    assert float(metrics.smse(Y, dgpax.predict(updated, X))) < 0.3
+    scaling, noise = updated.model.scaling, updated.model.likelihood.noise_variance.value
+    assert_allclose(noise * scaling.y_scale**2, 0.01, rtol=1e-6)
 
 
 @pytest.mark.slow
 def test_a_one_layer_gp_of_other_data():
     data = dgpax.dataset(X, Y)
-    first = fit_stride(data, Residual(), M, num_particles=1, schedule=Schedule(num_iterations=0), progress=False)
+    first = dgpax.fit(Residual(), data, Stride(M, 1, schedule=Schedule(num_iterations=0)), progress=False)
     with pytest.raises(InputError, match="Leave initial out"):
-        fit_stride(data, Residual(), M + 1, initial=first.initial)
+        dgpax.fit(Residual(), data, Stride(M + 1, initial=first.initial))
+    with pytest.raises(InputError, match="noise of its own"):
+        Stride(M, initial=first.initial, noise_variance=0.1)
 
 
 def test_displacements_that_make_no_sense():

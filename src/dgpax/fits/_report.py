@@ -50,10 +50,15 @@ class FitReport:
             f"{gain:+.3g}. Give it more steps or more time, or go on from where it ended."
         )
 
+    @property
+    def shown_details(self) -> dict[str, str]:
+        """The details in words."""
+        return {name.replace("_", " "): _show(value) for name, value in self.details.items()}
+
     def __str__(self) -> str:
-        rows = {name: value for name, value in vars(self).items() if name not in ("history", "notes", "details")}
-        rows |= self.details
-        lines = [f"{name.replace('_', ' '):<20} {_show(value)}" for name, value in rows.items()]
+        own = {name: value for name, value in vars(self).items() if name not in ("history", "notes", "details")}
+        rows = {name.replace("_", " "): _show(value) for name, value in own.items()} | self.shown_details
+        lines = [f"{name:<20} {value}" for name, value in rows.items()]
         notes = [self.advice, *self.notes] if self.advice else self.notes
         return "\n".join([*lines, *(f"note: {note}" for note in notes)])
 

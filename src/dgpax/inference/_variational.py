@@ -48,7 +48,9 @@ class Variational(AbstractMethod):
     (numbers of their own for every row) or "encoder" (a network). `chunk_rows` bounds the memory; None takes what suits
     the device. `objective` is "elbo"; "sampled-elbo", which draws inducing outputs, as right and noisier [STAR, section
     4.1]; "importance-weighted", tighter with latent variables; "predictive", the log of the mean density; or an
-    objective of your own, whose target has a `model` and a `posterior`, with settings of its own.
+    objective of your own, whose target has a `model` and a `posterior`, with settings of its own. `hold_first` are
+    paths of parameters that stay until all others have been trained once: `("*.noise_variance",)` keeps the noise from
+    explaining what the layers haven't learnt yet.
     """
 
     posterior: AbstractPosterior | str = "mean-field"
@@ -56,6 +58,7 @@ class Variational(AbstractMethod):
     latents: str = eqx.field(static=True, default="rows")
     chunk_rows: int | None = eqx.field(static=True, default=None)
     objective: AbstractObjective | str = "elbo"
+    hold_first: tuple[str, ...] = eqx.field(static=True, default=())
 
     def __check_init__(self):
         if isinstance(self.objective, str) and self.objective not in OBJECTIVES:
@@ -66,6 +69,10 @@ class Variational(AbstractMethod):
             raise InputError(f"Variational(num_samples=...) must be at least 1; got {self.num_samples}.")
         if self.latents not in ("rows", "encoder"):
             raise UnknownNameError(f"Variational(latents={self.latents!r}) isn't known. There are: rows, encoder.")
+
+    @property
+    def warm_up(self):
+        return self.hold_first
 
     def target(self, model, data):
         posterior = self.posterior

@@ -23,3 +23,4 @@ from ._regression import nlpd as nlpd
 from ._regression import rmse as rmse
 from ._regression import smse as smse
 from ._report import regression_report as regression_report
+from ._stacking import stacking_weights as stacking_weights

@@ -56,15 +56,15 @@ def plan(recipe: Recipe, rows: Rows) -> Plan:
 
 
 def _variational(recipe: Recipe, rows: Rows) -> Plan:
-    model, data = _deep_gp(recipe, rows, coupled=recipe.posterior != "mean-field")
+    model, data = deep_model(recipe, rows, coupled=recipe.posterior != "mean-field")
     natural = takes_natural_steps(recipe)
-    steps = min(max(LEAST_STEPS, STEPS_PER_ROW * data.num_rows), MOST_STEPS) if natural else ADAM_STEPS
+    steps = natural_steps(data.num_rows) if natural else ADAM_STEPS
     engine = settling(natural, suitable_batch_size(recipe, data), recipe.max_steps or steps)
     return Plan(model, data, Variational(posterior_at_prior(recipe.posterior, model.layers)), engine)
 
 
 def _sghmc(recipe: Recipe, rows: Rows) -> Plan:
-    model, data = _deep_gp(recipe, rows, coupled=False)
+    model, data = deep_model(recipe, rows, coupled=False)
     return Plan(model, data, Sampling(), _sampler(recipe.max_steps, suitable_batch_size(recipe, data)))
 
 
@@ -95,6 +95,11 @@ WAYS: dict[str, Callable[[Recipe, Rows], Plan]] = {
     "exact": _exact,
     "sparse": _sparse,
 }
+
+
+def natural_steps(num_rows: int) -> int:
+    """Enough of them, as far as is known before the objective is flat."""
+    return min(max(LEAST_STEPS, STEPS_PER_ROW * num_rows), MOST_STEPS)
 
 
 def takes_natural_steps(recipe: Recipe) -> bool:
@@ -139,7 +144,8 @@ def _gaussian_data(recipe: Recipe, rows: Rows) -> Dataset:
     return rows.repeated(recipe.inference)
 
 
-def _deep_gp(recipe: Recipe, rows: Rows, coupled: bool) -> tuple[DeepGP, Dataset]:
+def deep_model(recipe: Recipe, rows: Rows, coupled: bool) -> tuple[DeepGP, Dataset]:
+    """A model with the layers that the words ask for, and its rows in their standard form."""
     observed = observation(recipe.likelihood, rows)
     merged = rows.merged()
     data = merged.padded()

@@ -23,7 +23,9 @@ def training_section(report: FitReport) -> Tag:
         ("objective", f"{number(report.objective_start)} at the start, {number(report.objective_end)} at the end"),
         ("rejected steps", f"{report.rejected_steps:,}"),
         ("largest jitter", number(report.largest_jitter)),
+        ("clipped variances", f"{report.clipped_variances:,}"),
         ("went on from checkpoints at", ", ".join(map(str, report.resumed_at)) or "none"),
+        *report.shown_details.items(),
     ]
     curve = training_curve(report.history) if len(report.history) > 1 else None
     notes = [tag("p", shown(note, 500)) for note in report.notes]

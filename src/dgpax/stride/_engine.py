@@ -58,6 +58,12 @@ class StrideTarget(NamedTuple):
     record: Record | None = None
     """Of this fit; None before it begins."""
 
+    @property
+    def hidden_widths(self) -> tuple[int, ...]:
+        """The number of outputs of every hidden layer."""
+        one = jax.tree.map(lambda leaf: leaf[0], self.chains.position)
+        return tuple(leaf.shape[-1] for leaf in self.posterior.top.split(one)[1])
+
 
 class EMState(NamedTuple):
     """`moving` is what changes of the posterior."""

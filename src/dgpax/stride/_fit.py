@@ -68,8 +68,8 @@ class StrideFit(AbstractFit):
         return replace(self.method, start=self.target, schedule=schedule)
 
     def latent(self, x, *, num_samples, seed):
-        H, W = self._hidden_shape
-        z = even_normals(self.target.chains.num_particles, H * W, seed).reshape(-1, H, W)
+        widths = self.target.hidden_widths
+        z = even_normals(self.target.chains.num_particles, sum(widths), seed).reshape(-1, len(widths), widths[0])
         mean, variance = _by_row(self.target.posterior, self._particles, jnp.asarray(z, x.dtype), x)
         return Gaussian(mean, variance)
 
@@ -88,25 +88,20 @@ class StrideFit(AbstractFit):
     def draws(self, x, num_draws, *, seed):
         """At rows that differ: copies of a row have its values."""
         distinct, places = np.unique(np.asarray(x), axis=0, return_inverse=True)
-        particles = self._particles_for(num_draws)
+        particles = self._particles_for(num_draws, seed)
         return _draws(self.target.posterior, particles, jnp.asarray(distinct), _key(seed))[:, places.reshape(-1)]
 
     def functions(self, num_draws, *, seed, num_features=NUM_FEATURES):
         return StrideFunctions(self, num_draws, seed, num_features)
 
     @property
-    def _hidden_shape(self) -> tuple[int, int]:
-        """How many hidden layers there are, and outputs of each."""
-        below = self.target.posterior.top.split(self.target.chains.position)[1]
-        return len(below), below[0].shape[-1]
-
-    @property
     def _particles(self) -> tuple[PyTree, TopPosterior]:
         return self.target.chains.position, self.tops
 
-    def _particles_for(self, num_draws: int) -> tuple[PyTree, TopPosterior]:
-        """One for every draw, in turn."""
-        chosen = np.arange(num_draws) % self.target.chains.num_particles
+    def _particles_for(self, num_draws: int, seed: int) -> tuple[PyTree, TopPosterior]:
+        """One for every draw: all equally often, and at random which of them once more."""
+        num_particles = self.target.chains.num_particles
+        chosen = np.random.default_rng(seed).permutation(num_particles)[np.arange(num_draws) % num_particles]
         return jax.tree.map(lambda leaf: leaf[chosen], self._particles)
 
 
@@ -119,7 +114,7 @@ class StrideFunctions(eqx.Module):
     num_features: int = eqx.field(static=True)
 
     def __call__(self, x) -> Float[Array, "S N P"]:
-        fitted, particles = self.fitted, self.fitted._particles_for(self.num_draws)
+        fitted, particles = self.fitted, self.fitted._particles_for(self.num_draws, self.seed)
         inputs = fitted.inputs(x)
         f = _functions(fitted.target.posterior, particles, inputs, _key(self.seed), self.num_features)
         scaling = fitted.model.scaling
@@ -129,10 +124,8 @@ class StrideFunctions(eqx.Module):
 def model_of(target: StrideTarget) -> DeepGP:
     """The kernels of all layers, the likelihood with its present noise, and the scaling."""
     one_layer, posterior = target.initial.fitted.model, target.posterior
-    below = posterior.top.split(target.chains.position)[1]
     prior, (last,) = posterior.prior, one_layer.layers
-    widths = [*(leaf.shape[-1] for leaf in below), last.num_outputs]
-    covariances = prior.bottom, *prior.upper
+    widths, covariances = (*target.hidden_widths, last.num_outputs), (prior.bottom, *prior.upper)
     layers = [GPLayer(k.kernel, width) for k, width in zip(covariances, widths, strict=True)]
     noisy = isinstance(one_layer.likelihood, GaussianNoise)
     likelihood = GaussianNoise(fixed(posterior.noise_variance)) if noisy else one_layer.likelihood

@@ -94,9 +94,8 @@ class Stride(AbstractMethod):
         data.refuse_weights("STRIDE")
         model.check(data.num_inputs)
         self._hidden(data.num_rows).check(self.num_inducing)
-        if self.start is not None and self.start.posterior.y.shape[0] != data.num_rows:
-            rows = self.start.posterior.y.shape[0]
-            raise InputError(f"The fit to go on from was made on {rows} rows; the data has {data.num_rows}.")
+        if self.start is not None:
+            _check_same(self.start, model, data)
         return data
 
     def target(self, model, data):
@@ -161,6 +160,15 @@ class Stride(AbstractMethod):
 
 
 METHODS["stride"] = Stride
+
+
+def _check_same(start: StrideTarget, architecture: AbstractArchitecture, data: Dataset) -> None:
+    posterior, scaled = start.posterior, start.initial.fitted.model.to_model_units(data)
+    before, now = (posterior.prior.x, posterior.y), (scaled.x, scaled.y)
+    if not all(a.shape == b.shape and bool(jnp.allclose(a, b)) for a, b in zip(before, now, strict=True)):
+        raise InputError("The fit to go on from was made on other data. Give the same, or begin anew.")
+    if not eqx.tree_equal(architecture, posterior.prior.architecture):
+        raise InputError(f"The fit to go on from has {posterior.prior.architecture}; got {architecture}.")
 
 
 def _top(initial: Initial) -> AbstractTop:

@@ -31,7 +31,7 @@ def what_happened(target: StrideTarget, warm_up: int) -> tuple[dict[str, Any], t
     *by_iteration, log_likelihood, predictions = (np.asarray(values) for values in record)
     acceptance, never_moved, bound, exchanged = (values[taken] for values in by_iteration)
     log_likelihood = log_likelihood[frozen].reshape(-1, target.chains.num_particles)
-    watched = predictions[frozen].reshape(*log_likelihood.shape, -1)
+    watched = predictions[frozen].reshape(*log_likelihood.shape, np.prod(predictions.shape[3:], dtype=int))
     each = [watched[..., index] for index in range(watched.shape[-1])]
     r_hat = float(np.max([split_r_hat(draws) for draws in each]))
     details |= {

@@ -17,6 +17,9 @@ from ._covariance import AbstractCovariance, Stationary
 SMALLEST_SPREAD = 1e-9
 """Of the variance, added where rounding makes a covariance indefinite: a standard deviation of 3e-5."""
 
+ROUNDED = 1e-6
+"""Of the variance, below which a layer's draws by row shrink to nothing: a thousandth of its standard deviation."""
+
 
 class Conditional(NamedTuple):
     """A layer at new features given its values at known ones, whose covariance is CCᵀ; a = C⁻¹k(known, new)."""
@@ -34,11 +37,16 @@ RandomFunction = Callable[[Float[Array, "N E"]], Float[Array, "N W"]]
 
 
 def by_row(z: Float[Array, "H W"]) -> Spread:
-    """√(k − |a|²) z with the same numbers for all rows: a row's draw depends on it alone, and smoothly."""
+    """√(k − |a|²) z with the same numbers for all rows: a row's draw depends on it alone, and smoothly.
+
+    Where next to nothing is left the root is v/√(v + ROUNDED k), as that of v = k − |a|² would magnify rounding and have
+    a kink at the rows.
+    """
 
     def draw(index: int, given: Conditional):
-        left = jnp.maximum(given.covariance.variance - jnp.sum(given.a**2, axis=0), 0.0)
-        return jnp.sqrt(left)[:, None] * z[index]
+        prior = given.covariance.variance
+        left = jnp.maximum(prior - jnp.sum(given.a**2, axis=0), 0.0)
+        return (left / jnp.sqrt(left + ROUNDED * prior))[:, None] * z[index]
 
     return draw
 

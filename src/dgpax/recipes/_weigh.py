@@ -1,0 +1,126 @@
+"""One layer and more, weighed against each other by rows that their fits hadn't seen."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+
+from ..architectures import gp_regression
+from ..data import Dataset
+from ..fits import AbstractFit, Ensemble, Fit, FitReport
+from ..inference import Exact, Variational, fit, fit_many
+from ..metrics import stacking_weights
+from ..model import DeepGP
+from ..posteriors import posterior_at_prior
+from ..prediction import leave_one_out, log_density
+from ._recipe import Recipe
+from ._rows import Rows
+from ._starts import NOISE, starts
+from ._ways import deep_model, natural_steps, settling
+
+AVERAGED_UP_TO = 300
+"""Rows that leave hyperparameters so uncertain that it shows."""
+EXACT_UP_TO = 1000
+FOLDS = 4
+"""As many as starts, so that these and the folds are one compiled program."""
+LEAST_WEIGHT = 0.02
+NUM_SAMPLES = 50
+
+
+class Candidate(NamedTuple):
+    """A fit, log densities of the rows by fits that hadn't seen them, its evidence or bound, and its seconds."""
+
+    name: str
+    fitted: AbstractFit
+    densities: np.ndarray
+    bound: float
+    seconds: float
+
+
+def worth_weighing(recipe: Recipe, rows: Rows) -> bool:
+    """Whether the depth is left open, and one layer is exact and quick."""
+    open_depth = recipe.inference == "variational" and recipe.num_layers is None and recipe.posterior == "mean-field"
+    gaussian = recipe.likelihood in (None, "gaussian") and not rows.num_classes and not rows.has_many_gaps
+    whole = bool(np.all(rows.counts == np.round(rows.counts))) and not np.any(np.isnan(rows.y))
+    return open_depth and gaussian and whole and rows.counts.sum() <= EXACT_UP_TO
+
+
+def weigh(recipe: Recipe, rows: Rows, left: Callable[[], float | None]) -> Ensemble:
+    """Both as one fit, in proportion to what they are worth [Yao et al. 2018]."""
+    began = time.perf_counter()
+    merged = rows.merged()
+    one = _one_layer(recipe, merged, left())
+    two = _two_layers(recipe, merged, one, left)
+    weights = stacking_weights(np.stack([one.densities, two.densities]))
+    weights = np.where(weights < LEAST_WEIGHT, 0.0, weights)
+    report = _report([one, two], weights / weights.sum(), time.perf_counter() - began)
+    return Ensemble([one.fitted, two.fitted], weights, report)
+
+
+def _one_layer(recipe: Recipe, rows: Rows, seconds: float | None) -> Candidate:
+    began = time.perf_counter()
+    data = rows.repeated("exact")
+    method = Exact(hyperparameters="averaged" if data.num_rows <= AVERAGED_UP_TO else "point")
+    fitted = fit(gp_regression(data, gaps=rows.gaps), data, method, max_seconds=seconds, progress=recipe.progress)
+    ends = np.cumsum(rows.counts.astype(int))
+    densities = np.asarray(leave_one_out(fitted))[ends - 1]
+    return Candidate("one layer, exact", fitted, densities, fitted.report.objective_end, time.perf_counter() - began)
+
+
+def _two_layers(recipe: Recipe, rows: Rows, one: Candidate, left: Callable[[], float | None]) -> Candidate:
+    """The start with the highest bound, and for every fold the same start without its rows."""
+    began = time.perf_counter()
+    model, data = deep_model(recipe, rows, coupled=False)
+    posterior = posterior_at_prior(recipe.posterior, model.layers)
+    method = Variational(posterior, hold_first=(f"*.{NOISE}",))
+    engine = settling(True, None, (recipe.max_steps or natural_steps(data.num_rows)) // 2)
+
+    def train(models: Sequence[DeepGP], datasets: Sequence[Dataset]) -> list[Fit]:
+        return fit_many(models, datasets, method, engine=engine, max_seconds=left(), progress=recipe.progress)
+
+    begun = starts(model, one.fitted)
+    fits = train(begun, [data] * len(begun))
+    bounds = [_bound(fitted) for fitted in fits]
+    best = int(np.argmax(bounds))
+    fold = np.random.default_rng(recipe.seed).permutation(len(rows.x)) % FOLDS
+    without = [_without(data, fold == number) for number in range(FOLDS)]
+    densities = np.zeros(len(rows.x))
+    for number, fitted in enumerate(train([begun[best]] * FOLDS, without)):
+        held_out = Dataset(jnp.asarray(rows.x[fold == number]), jnp.asarray(rows.y[fold == number]))
+        densities[fold == number] = log_density(fitted, held_out, num_samples=NUM_SAMPLES)
+    return Candidate("two layers", fits[best], densities, bounds[best], time.perf_counter() - began)
+
+
+def _without(data: Dataset, held_out: np.ndarray) -> Dataset:
+    assert data.weights is not None  # noqa: S101 - padded data have weights
+    weights = np.array(data.weights)
+    weights[: len(held_out)][held_out] = 0.0
+    return dataclasses.replace(data, weights=jnp.asarray(weights))
+
+
+def _bound(fitted: Fit) -> float:
+    """Of the last steps, which are draws of it."""
+    return float(np.mean(fitted.report.history[-50:]))
+
+
+def _report(candidates: list[Candidate], weights: np.ndarray, seconds: float) -> FitReport:
+    """That of the heaviest, with a line about each."""
+    heaviest = candidates[int(np.argmax(weights))]
+    lines = {
+        candidate.name: (
+            f"weight {weight:.2f}, held-out log density {np.mean(candidate.densities):.3f} a row, "
+            f"bound {candidate.bound:.1f}, {candidate.seconds:.1f} s"
+        )
+        for candidate, weight in zip(candidates, weights, strict=True)
+    }
+    notes = heaviest.fitted.report.notes
+    if candidates[1].bound < candidates[0].bound or weights[1] == 0.0:
+        notes = (*notes, "Depth doesn't pay on these rows: one layer explains them as well or better.")
+    return dataclasses.replace(
+        heaviest.fitted.report, seconds=seconds, notes=notes, details=heaviest.fitted.report.details | lines
+    )
