@@ -10,7 +10,6 @@ import pytest
 import dgpax
 from dgpax.inference import LBFGS, SGHMC, Gradient, NaturalGradient, Sampling, Settling, StopWhenStale
 
-
 NATURAL = NaturalGradient(max_steps=30, steps_per_call=25)
 
 

@@ -31,7 +31,7 @@ from dgpax.stride._engine import MonteCarloEM
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, size=(25, 1))
 DATA = dgpax.dataset(X, np.sin(3 * X[:, 0]) + 0.1 * RNG.normal(size=25))
-SHORT = Schedule(num_iterations=3, num_steps=20, num_exchanges=1, num_candidates=5)
+SHORT = Schedule(num_iterations=2, num_steps=20, num_exchanges=0)
 
 ENGINES = {
     LBFGS: lambda: LBFGS(max_steps=20),
