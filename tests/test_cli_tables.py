@@ -112,10 +112,10 @@ def test_a_new_user_gets_from_a_table_to_predictions(tmp_path):
         assert "Traceback" not in done.stderr
         return done.stdout
 
-    assert "Report written to dgpax-output/houses-exact.html" in dgpax("fit", "houses.csv", "--target", "price")
-    page = (tmp_path / "dgpax-output" / "houses-exact.html").read_text()
+    assert "Report written to dgpax-output/houses.html" in dgpax("fit", "houses.csv", "--target", "price")
+    page = (tmp_path / "dgpax-output" / "houses.html").read_text()
     assert ">colour<" in page and "Do stated probabilities come true?" in page
-    dgpax("predict", "dgpax-output/houses-exact.dgpax", "new.csv", "--output", "predictions.csv")
+    dgpax("predict", "dgpax-output/houses.dgpax", "new.csv", "--output", "predictions.csv")
     columns = read_table(tmp_path / "predictions.csv").columns
     assert list(columns)[:2] == ["price mean", "price std"] and len(columns["price mean"]) == 10
     truth = read_table(tmp_path / "houses.csv").columns["price"]

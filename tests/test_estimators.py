@@ -41,7 +41,7 @@ def table(num_rows: int = N, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def regressor() -> DeepGPRegressor:
-    return DeepGPRegressor(max_steps=STEPS).fit(*table())
+    return DeepGPRegressor(num_layers=2, max_steps=STEPS).fit(*table())
 
 
 def test_predictions_have_the_shapes_of_the_targets(regressor):
@@ -107,7 +107,7 @@ def test_names_and_words(regressor):
     assert isinstance(regressor.fit_, dgpax.Fit) and regressor.fit_report_ is regressor.fit_.report
     assert regressor.fit_report_.num_rows == N
     summary = regressor.summary()
-    assert "DeepGPRegressor(max_steps=150)" in summary and "noise_variance" in summary and "Settling" in summary
+    assert "DeepGPRegressor(max_steps=150, num_layers=2)" in summary and "noise_variance" in summary and "Settling" in summary
     assert "<style>" in regressor._repr_html_()
     with pytest.raises(ValueError, match="feature names"):
         regressor.predict(table(5)[0].rename(columns={"kind": "sort"}))
@@ -117,9 +117,9 @@ def test_weights_are_rows_repeated_in_any_order(regressor):
     x, y = table()
     x = regressor.encoding_.apply(x)  # as numbers: the median that fills a gap is that of the table itself
     weights = np.resize([1, 2, 0, 1], N)
-    weighted = DeepGPRegressor(max_steps=STEPS).fit(x, y, sample_weight=weights)
+    weighted = DeepGPRegressor(num_layers=2, max_steps=STEPS).fit(x, y, sample_weight=weights)
     order = np.random.default_rng(0).permutation(np.repeat(np.arange(N), weights))
-    repeated = DeepGPRegressor(max_steps=STEPS).fit(x[order], y[order])
+    repeated = DeepGPRegressor(num_layers=2, max_steps=STEPS).fit(x[order], y[order])
     at = regressor.encoding_.apply(table(20, seed=1)[0])
     for left, right in zip(weighted.predict(at, return_std=True), repeated.predict(at, return_std=True), strict=True):
         assert_allclose(left, right, rtol=1e-12)
@@ -130,7 +130,7 @@ def test_a_fit_on_other_rows_compiles_nothing_new(regressor):
     """N = 50 and N = 40 have one padded size, hence one program."""
     sizes = {len(Rows(np.zeros((n, 2)), np.zeros((n, 1)), np.ones(n)).padded().x) for n in (1, 40, 50, 64)}
     assert sizes == {64}
-    again = DeepGPRegressor(max_steps=STEPS).fit(*table(40))
+    again = DeepGPRegressor(num_layers=2, max_steps=STEPS).fit(*table(40))
     assert again.fit_report_.seconds < regressor.fit_report_.seconds
 
 

@@ -50,7 +50,7 @@ def test_a_regressor_has_noise_that_depends_on_gaps():
     x, whole = np.stack(list(table.values()), axis=1), np.nan_to_num(np.stack(list(table.values()), axis=1))
 
     def likelihood(**words):
-        return dgpax.DeepGPRegressor(max_steps=5, **words)
+        return dgpax.DeepGPRegressor(**{"num_layers": 1, "max_steps": 5, **words})
 
     assert isinstance(likelihood().fit(x, y).fit_.model.likelihood, HeteroskedasticGaussian)
     assert isinstance(likelihood().fit(whole, y).fit_.model.likelihood, GaussianNoise)

@@ -27,7 +27,8 @@ MOST_ENTRIES = 20_000_000
 class DeepGPRegressor(RegressorMixin, AbstractSupervised):
     """Regression with calibrated uncertainty by a deep Gaussian process. No argument needs tuning.
 
-    `num_layers=None` means two, and one for `inference` "exact" and "sparse". `posterior` is "mean-field",
+    `num_layers=None` means one for `inference` "exact" and "sparse", else two; up to 1,000 rows with Gaussian noise, both
+    one exact layer and two are trained, and weighed by rows that their fits haven't seen. `posterior` is "mean-field",
     "layer-wise", "stripes-and-arrow", "fully-coupled", "chain" or "points-as-locations", for variational inference.
     `inference` is "variational", "sghmc" (draws), "stride" (draws, for few rows), "exact" (up to a few thousand rows)
     or "sparse"; `architecture` ("residual", "composition", "convolution", "injective") and `num_particles` are for
@@ -44,7 +45,7 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
     >>> from dgpax import DeepGPRegressor
     >>> x = np.linspace(0.0, 1.0, 40)[:, None]
     >>> y = np.sin(6.0 * x[:, 0])
-    >>> model = DeepGPRegressor(max_steps=100).fit(x, y)
+    >>> model = DeepGPRegressor(num_layers=2, max_steps=100).fit(x, y)
     >>> mean, stddev = model.predict(x, return_std=True)
     >>> model.predict_interval(x, 0.9).shape, model.score(x, y) > 0.9
     ((40, 2), True)

@@ -22,7 +22,7 @@ from ..parameters import with_weak_priors
 from ..posteriors import ExactPosterior, one_gp_layer, optimal_posterior
 from ..typing import PyTree
 from ._base import AbstractMethod
-from ._hyperparameters import WEAK_SPREAD, WithJacobian, averaged_outcome
+from ._hyperparameters import WithJacobian, averaged_outcome
 from ._lbfgs import LBFGS
 from ._outcome import gp_outcome
 from ._starts import worthwhile_starts
@@ -58,7 +58,7 @@ class AbstractConjugate(AbstractMethod):
 
     def target(self, model, data):
         model = conjugate_model(model, data)
-        return model if self.hyperparameters == "point" else with_weak_priors(model, WEAK_SPREAD)
+        return model if self.hyperparameters == "point" else with_weak_priors(model)
 
     def starts(self, target, data):
         return worthwhile_starts(self, target, data)

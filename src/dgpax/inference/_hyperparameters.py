@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from scipy.special import logsumexp
 
 from ..data import Dataset
@@ -17,21 +16,19 @@ from ..fits import Ensemble, FitReport
 from ..linalg import even_normals
 from ..model import DeepGP
 from ..objectives import AbstractTerms
-from ..parameters import log_jacobian
-from ..typing import Array, Bool, Float
+from ..parameters import find, log_jacobian
+from ..typing import Array, Float, PyTree
 from ._base import Problem
 from ._outcome import Outcome, gp_outcome
 
-WEAK_SPREAD = 2.0
-"""Standard deviation of the logarithm of a positive hyperparameter, before the data: a factor of 50 either way."""
 WIDEST = 3.0
-"""Standard deviation, of raw values, of what the data say next to nothing about."""
+"""Standard deviation, on the free scale, of what the data say next to nothing about."""
 DIFFERENCE = 1e-3
 AT_ONCE = 8
 
 
 class WithJacobian(AbstractTerms):
-    """An objective as the log density of raw values, up to the priors, which are added to every objective."""
+    """An objective as the log density on the free scale, up to the priors, which are added to every objective."""
 
     own: AbstractTerms
     log_jacobian: Float[Array, ""]
@@ -55,42 +52,36 @@ def averaged_outcome(method: Any, target: DeepGP, model: DeepGP, data: Dataset, 
     The weights are those of importance sampling, none larger than √S times their mean [Ionides 2008].
     """
     problem = Problem(method, target, method.prepare(target, scaled))
-    points, log_weights = _laplace_draws(problem, _is_hyperparameter(problem), method.num_draws)
+    values, log_weights = _laplace_draws(problem, method.num_draws)
     weights = np.exp(log_weights - logsumexp(log_weights))
     weights = np.minimum(weights, np.sqrt(len(weights)) / len(weights))
     weights /= weights.sum()
     effective = float(1.0 / np.sum(weights**2))
-    details = {"hyperparameter_draws": len(points), "effective_draws": effective}
-    return _ensemble(method, problem, points, weights, model, data, scaled, details)
-
-
-def _ensemble(method, problem: Problem, points, weights, model, data, scaled, details) -> Outcome:
-    unravel = ravel_pytree(problem.trainable())[1]
-    outcomes = [gp_outcome(method, problem.at(unravel(jnp.asarray(p))), model, data, scaled) for p in points]
-    heaviest = outcomes[int(np.argmax(weights))]
+    outcomes = [gp_outcome(method, problem.at(value), model, data, scaled) for value in values]
 
     def make(report: FitReport) -> Ensemble:
         return Ensemble([outcome.make(report) for outcome in outcomes], weights, report)
 
-    jitter = max(outcome.largest_jitter for outcome in outcomes)
-    clipped = max(outcome.clipped_variances for outcome in outcomes)
-    return Outcome(heaviest.model, make, jitter, clipped, details, ())
+    return Outcome(
+        outcomes[int(np.argmax(weights))].model,
+        make,
+        max(outcome.largest_jitter for outcome in outcomes),
+        max(outcome.clipped_variances for outcome in outcomes),
+        {"hyperparameter_draws": len(values), "effective_draws": effective},
+        (),
+    )
 
 
-def _is_hyperparameter(problem: Problem) -> Bool[np.ndarray, " n"]:
-    """Of every trained number: inducing variables belong to the approximation, not to the model."""
+def _laplace_draws(problem: Problem, num_draws: int):
+    """Trained values, and log p less the log density of the proposal, of draws from N(θ, H⁻¹) on the free scale, H the
+    curvature of −log p by differences of slopes.
 
-    def mark(path, leaf):
-        return jnp.full(leaf.shape, ".inducing" not in jax.tree_util.keystr(path))
-
-    return np.asarray(ravel_pytree(jax.tree_util.tree_map_with_path(mark, problem.trainable()))[0])
-
-
-def _laplace_draws(problem: Problem, moving: Bool[np.ndarray, " n"], num_draws: int):
-    """Points [S, n] of N(θ, H⁻¹), H the curvature of −log p by differences of gradients, and log p less their log
-    density. A direction that says next to nothing gets a standard deviation of 3; no draw stands where p isn't finite.
+    Inducing variables, which belong to the approximation, stay. A direction that the data say next to nothing about
+    gets a standard deviation of 3.
     """
-    centre = np.asarray(ravel_pytree(problem.trainable())[0], float)
+    parameters = {name: p for name, p in find(problem.target).items() if p.trainable}
+    moving = np.concatenate([np.full(p.raw.size, ".inducing" not in name) for name, p in parameters.items()])
+    centre = np.concatenate([np.ravel(p.free) for p in parameters.values()]).astype(float)
     size = int(moving.sum())
     steps = DIFFERENCE * np.eye(len(centre))[moving]
     _, slopes = _evaluated(problem, np.concatenate([centre + steps, centre - steps]))
@@ -101,11 +92,11 @@ def _laplace_draws(problem: Problem, moving: Bool[np.ndarray, " n"], num_draws: 
     z = even_normals(num_draws, size, 0)
     points = np.tile(centre, (num_draws, 1))
     points[:, moving] += (z / np.sqrt(precision)) @ axes.T
-    loss, _ = _evaluated(problem, points)
-    log_weights = np.where(np.isfinite(loss), -loss, -np.inf) + 0.5 * np.sum(z**2, axis=1)
+    losses, _ = _evaluated(problem, points)
+    log_weights = np.where(np.isfinite(losses), -losses, -np.inf) + 0.5 * np.sum(z**2, axis=1)
     if not np.any(np.isfinite(log_weights)):
-        return centre[None], np.zeros(1)
-    return points, log_weights
+        points, log_weights = centre[None], np.zeros(1)
+    return [_at_free(problem, jnp.asarray(point)) for point in points], log_weights
 
 
 def _evaluated(problem: Problem, points: Float[np.ndarray, "K n"]) -> tuple[np.ndarray, np.ndarray]:
@@ -118,9 +109,16 @@ def _evaluated(problem: Problem, points: Float[np.ndarray, "K n"]) -> tuple[np.n
 
 @eqx.filter_jit
 def _losses_and_slopes(problem: Problem, points: Float[Array, "K n"]):
-    unravel = ravel_pytree(problem.trainable())[1]
-
     def one(point):
-        return problem.loss(unravel(point), jr.key(0))[0]
+        return problem.loss(_at_free(problem, point), jr.key(0))[0]
 
     return jax.lax.map(jax.value_and_grad(one), points)
+
+
+def _at_free(problem: Problem, point: Float[Array, " n"]) -> PyTree:
+    """The trained values at a point of the free scale."""
+    parameters = [p for p in find(problem.target).values() if p.trainable]
+    ends = np.cumsum([p.raw.size for p in parameters])
+    parts = zip(parameters, jnp.split(point, ends[:-1]), strict=True)
+    raws = [p.at_free(part.reshape(p.raw.shape)).astype(p.raw.dtype) for p, part in parts]
+    return jax.tree.unflatten(jax.tree.structure(problem.trainable()), raws)

@@ -30,7 +30,16 @@ class AbstractParameter(eqx.Module):
     @property
     @abc.abstractmethod
     def log_jacobian(self) -> Float[Array, "..."]:
-        """log |d value / d raw| of every entry: a density of values is one of raw arrays with it."""
+        """log |d value / d free| of every entry: with it, a density of values is one on the free scale."""
+
+    @property
+    @abc.abstractmethod
+    def free(self) -> Float[Array, "..."]:
+        """The value on the scale on which beliefs about it are about normal: the logarithm of what is positive."""
+
+    @abc.abstractmethod
+    def at_free(self, free: Float[Array, "..."]) -> Float[Array, "..."]:
+        """The raw array at a value on the free scale."""
 
     @abc.abstractmethod
     def with_value(self, value) -> "AbstractParameter":

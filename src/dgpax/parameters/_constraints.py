@@ -58,6 +58,13 @@ class Real(AbstractParameter):
     def log_jacobian(self) -> Float[Array, "..."]:
         return jnp.zeros_like(self.raw)
 
+    @property
+    def free(self) -> Float[Array, "..."]:
+        return self.raw
+
+    def at_free(self, free):
+        return free
+
     def with_value(self, value) -> Real:
         return type(self)(value, trainable=self.trainable, prior=self.prior)
 
@@ -100,7 +107,14 @@ class Positive(AbstractParameter):
 
     @property
     def log_jacobian(self) -> Float[Array, "..."]:
-        return jax.nn.log_sigmoid(self.raw)
+        return self.free
+
+    @property
+    def free(self) -> Float[Array, "..."]:
+        return jnp.log(jax.nn.softplus(self.raw))
+
+    def at_free(self, free):
+        return _softplus_inverse(jnp.exp(free), 0.0)
 
     def with_value(self, value) -> Positive:
         return type(self)(value, floor=self.floor, trainable=self.trainable, prior=self.prior)
@@ -147,6 +161,13 @@ class Bounded(AbstractParameter):
     def log_jacobian(self) -> Float[Array, "..."]:
         return jnp.log(self.high - self.low) + jax.nn.log_sigmoid(self.raw) + jax.nn.log_sigmoid(-self.raw)
 
+    @property
+    def free(self) -> Float[Array, "..."]:
+        return self.raw
+
+    def at_free(self, free):
+        return free
+
     def with_value(self, value) -> Bounded:
         return type(self)(value, self.low, self.high, trainable=self.trainable, prior=self.prior)
 
@@ -177,6 +198,13 @@ class LowerTriangular(AbstractParameter):
     @property
     def log_jacobian(self) -> Float[Array, "... M M"]:
         return jnp.zeros_like(self.raw)
+
+    @property
+    def free(self) -> Float[Array, "... M M"]:
+        return self.raw
+
+    def at_free(self, free):
+        return free
 
     def with_value(self, value) -> LowerTriangular:
         return type(self)(value, trainable=self.trainable, prior=self.prior)

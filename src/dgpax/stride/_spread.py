@@ -39,8 +39,8 @@ RandomFunction = Callable[[Float[Array, "N E"]], Float[Array, "N W"]]
 def by_row(z: Float[Array, "H W"]) -> Spread:
     """√(k − |a|²) z with the same numbers for all rows: a row's draw depends on it alone, and smoothly.
 
-    Where next to nothing is left the root is v/√(v + ROUNDED k), as that of v = k − |a|² would magnify rounding and have
-    a kink at the rows.
+    Where next to nothing is left the root is v/√(v + ROUNDED k), as that of v = k − |a|² would magnify rounding and
+    have a kink at the rows.
     """
 
     def draw(index: int, given: Conditional):
