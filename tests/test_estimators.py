@@ -107,7 +107,9 @@ def test_names_and_words(regressor):
     assert isinstance(regressor.fit_, dgpax.Fit) and regressor.fit_report_ is regressor.fit_.report
     assert regressor.fit_report_.num_rows == N
     summary = regressor.summary()
-    assert "DeepGPRegressor(max_steps=150, num_layers=2)" in summary and "noise_variance" in summary and "Settling" in summary
+    assert all(
+        part in summary for part in ("DeepGPRegressor(max_steps=150, num_layers=2)", "noise_variance", "Settling")
+    )
     assert "<style>" in regressor._repr_html_()
     with pytest.raises(ValueError, match="feature names"):
         regressor.predict(table(5)[0].rename(columns={"kind": "sort"}))

@@ -39,7 +39,7 @@ ENGINES = {
     NaturalGradient: lambda: NaturalGradient(max_steps=20, steps_per_call=4, ramp_steps=1),
     Settling: lambda: Settling(engine=NaturalGradient(ramp_steps=1), max_steps=20, steps_per_call=4, settle_steps=5),
     SGHMC: lambda: SGHMC(num_warmup=20, num_draws=2, spacing=2, steps_per_call=4),
-    MonteCarloEM: lambda: MonteCarloEM(schedule=SHORT),
+    MonteCarloEM: lambda: MonteCarloEM(schedule=SHORT),  # pyright: ignore[reportCallIssue] - its max_steps is a property
 }
 METHODS = {NaturalGradient: Variational, Settling: Variational, SGHMC: lambda: Sampling(num_draws=2)}
 METHODS |= {MonteCarloEM: lambda: Stride(6, 3, Standard(), initial=untrained(DATA, 6))}

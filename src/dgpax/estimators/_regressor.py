@@ -27,9 +27,9 @@ MOST_ENTRIES = 20_000_000
 class DeepGPRegressor(RegressorMixin, AbstractSupervised):
     """Regression with calibrated uncertainty by a deep Gaussian process. No argument needs tuning.
 
-    `num_layers=None` means one for `inference` "exact" and "sparse", else two; up to 1,000 rows with Gaussian noise, both
-    one exact layer and two are trained, and weighed by rows that their fits haven't seen. `posterior` is "mean-field",
-    "layer-wise", "stripes-and-arrow", "fully-coupled", "chain" or "points-as-locations", for variational inference.
+    `num_layers=None` means one for `inference` "exact" and "sparse", else two; up to 1,000 rows with Gaussian noise,
+    both one exact layer and two are trained, and weighed by rows that their fits haven't seen. `posterior` is
+    "mean-field", "layer-wise", "stripes-and-arrow", "fully-coupled", "chain" or "points-as-locations", for variational inference.
     `inference` is "variational", "sghmc" (draws), "stride" (draws, for few rows), "exact" (up to a few thousand rows)
     or "sparse"; `architecture` ("residual", "composition", "convolution", "injective") and `num_particles` are for
     "stride". `likelihood` says what the targets are: "gaussian", "student_t" (outliers), "heteroskedastic" (noise
