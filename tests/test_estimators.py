@@ -107,7 +107,9 @@ def test_names_and_words(regressor):
     assert isinstance(regressor.fit_, dgpax.Fit) and regressor.fit_report_ is regressor.fit_.report
     assert regressor.fit_report_.num_rows == N
     summary = regressor.summary()
-    assert "DeepGPRegressor(max_steps=150, num_layers=2)" in summary and "noise_variance" in summary and "Settling" in summary
+    assert all(
+        part in summary for part in ("DeepGPRegressor(max_steps=150, num_layers=2)", "noise_variance", "Settling")
+    )
     assert "<style>" in regressor._repr_html_()
     with pytest.raises(ValueError, match="feature names"):
         regressor.predict(table(5)[0].rename(columns={"kind": "sort"}))
@@ -246,7 +248,11 @@ def test_targets_that_cannot_be_used(y, error):
 
 
 def test_nothing_works_before_fit():
-    for call in (DeepGPRegressor().predict, DeepGPClassifier().predict_proba, DeepGPTransformer().transform):
+    regressor, classifier = DeepGPRegressor(), DeepGPClassifier()
+    for call in (
+        *(regressor.predict, regressor.predict_quantiles, regressor.predict_interval, regressor.predict_dist),
+        *(regressor.sample_y, classifier.predict, classifier.predict_proba, DeepGPTransformer().transform),
+    ):
         with pytest.raises(NotFittedError):
             call([[1.0]])
     with pytest.raises(NotFittedError):

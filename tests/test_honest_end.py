@@ -10,6 +10,8 @@ import pytest
 import dgpax
 from dgpax.inference import LBFGS, SGHMC, Gradient, NaturalGradient, Sampling, Settling, StopWhenStale
 
+NATURAL = NaturalGradient(max_steps=30, steps_per_call=25)
+
 
 @pytest.fixture(scope="module")
 def data() -> dgpax.Dataset:
@@ -41,7 +43,12 @@ def test_a_flat_objective_is_convergence(model, data):
     assert fitted.report.steps < 2000
 
 
-def test_the_first_stage_says_nothing_about_the_last(model, data):
+@pytest.fixture(scope="module")
+def unfinished(model, data) -> dgpax.Fit:
+    return dgpax.fit(model, data, "sparse", engine=LBFGS(max_steps=20), progress=False)
+
+
+def test_the_first_stage_says_nothing_about_the_last(model, data, unfinished):
     """Sparse() holds the inducing points first: that stage converges here, and the one that follows can't."""
     stages = []
     callback = lambda progress: stages.append(progress.step)  # noqa: E731
@@ -49,8 +56,7 @@ def test_the_first_stage_says_nothing_about_the_last(model, data):
         model, data, "sparse", engine=LBFGS(max_steps=60, tolerance=1e-2), callbacks=[callback], progress=False
     )
     assert fitted.report.converged
-    fitted = dgpax.fit(model, data, "sparse", engine=LBFGS(max_steps=20), progress=False)
-    assert not fitted.report.converged and fitted.report.unfinished
+    assert not unfinished.report.converged and unfinished.report.unfinished
 
 
 def test_an_engine_without_a_rule_does_what_it_was_told(model, data):
@@ -61,9 +67,8 @@ def test_an_engine_without_a_rule_does_what_it_was_told(model, data):
 
 def test_a_fit_that_ends_before_the_first_look_keeps_its_steps(model, data):
     stopping = StopWhenStale(lambda target: 0.0, every=50)
-    engine = NaturalGradient(max_steps=10)
-    looked: Any = dgpax.fit(model, data, "variational", engine=engine, stopping=stopping, progress=False)
-    plain: Any = dgpax.fit(model, data, "variational", engine=engine, progress=False)
+    looked: Any = dgpax.fit(model, data, "variational", engine=NATURAL, stopping=stopping, progress=False)
+    plain: Any = dgpax.fit(model, data, "variational", engine=NATURAL, progress=False)
     noise = [float(fitted.model.likelihood.noise_variance.value) for fitted in (looked, plain)]
     assert noise[0] == noise[1] != float(model.likelihood.noise_variance.value)
 
@@ -75,7 +80,7 @@ def test_looks_are_where_they_were_asked_for(model, data):
         model,
         data,
         "variational",
-        engine=NaturalGradient(max_steps=30, steps_per_call=25),
+        engine=NATURAL,
         stopping=stopping,
         callbacks=[lambda progress: steps.append(progress.step)],
         progress=False,
@@ -101,6 +106,5 @@ def test_a_chain_that_ends_early_has_draws_of_its_own(model, data, end, number):
     assert np.all(np.any(draws != 0, axis=(1, 2)))
 
 
-def test_the_report_warns_of_a_fit_that_is_not_finished(model, data):
-    fitted = dgpax.fit(model, data, "sparse", engine=LBFGS(max_steps=2), progress=False)
-    assert "Not finished" in dgpax.report.page(fitted, data, data)
+def test_the_report_warns_of_a_fit_that_is_not_finished(unfinished, data):
+    assert "Not finished" in dgpax.report.page(unfinished, data, data)

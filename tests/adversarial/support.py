@@ -18,6 +18,11 @@ from dgpax.typing import PyTree
 BOTH = ("exact", pytest.param("sparse", marks=pytest.mark.slow))
 ROWS, INDUCING = 40, 8
 ENGINE = LBFGS(max_steps=500, tolerance=1e-12, steps_per_call=10)
+NO_STEPS = LBFGS(max_steps=0)
+ENGINES = pytest.mark.parametrize(
+    "engine", [NO_STEPS, pytest.param(ENGINE, marks=pytest.mark.slow)], ids=["as it starts", "trained"]
+)
+"""Training compiles one program more."""
 NEW_X = np.random.default_rng(1).uniform(-2.0, 2.0, size=(6, 2))
 
 
@@ -49,7 +54,7 @@ def train(inference: str, data: Dataset, *, train_points: bool = True) -> Fit:
 
 def condition(inference: str, data: Dataset, kernel: AbstractKernel | None = None) -> Fit:
     """The ready model with its parameters as they start; no step is taken."""
-    return dgpax.fit(model_for(inference, data, kernel), data, inference, engine=LBFGS(max_steps=0))
+    return dgpax.fit(model_for(inference, data, kernel), data, inference, engine=NO_STEPS)
 
 
 def assert_finite(fitted: Fit, data: Dataset, x: np.ndarray = NEW_X) -> None:

@@ -18,6 +18,7 @@ import dgpax
 from adversarial.support import (
     BOTH,
     ENGINE,
+    ENGINES,
     INDUCING,
     NEW_X,
     ROWS,
@@ -140,22 +141,24 @@ def derivatives(method, model, scaled: Dataset):
     return jax.jvp(jax.grad(loss), (start,), (jr.normal(jr.key(1), start.shape),))
 
 
+@ENGINES
 @pytest.mark.parametrize("gap", [0.0, 1e-9])
-def test_case_05_coincident_inducing_points(gap):
+def test_case_05_coincident_inducing_points(gap, engine):
     data = dgpax.dataset(*table())
     model = model_for("sparse", data)
     locations = value(model, "*.locations")
     locations[INDUCING // 2 :] = locations[: INDUCING // 2] + gap
-    fitted = dgpax.fit(set_values(model, {"*.locations": locations}), data, "sparse", engine=ENGINE)
+    fitted = dgpax.fit(set_values(model, {"*.locations": locations}), data, "sparse", engine=engine)
     assert 0.0 < fitted.report.largest_jitter < 1e-9
     assert_finite(fitted, data)
     assert_finite_gradient("sparse", fitted, data)
 
 
-def test_case_05_inducing_points_that_all_coincide():
+@ENGINES
+def test_case_05_inducing_points_that_all_coincide(engine):
     data = dgpax.dataset(*table())
     model = set_values(model_for("sparse", data), {"*.locations": np.full((INDUCING, 2), 0.1)})
-    fitted = dgpax.fit(model, data, "sparse", engine=ENGINE)
+    fitted = dgpax.fit(model, data, "sparse", engine=engine)
     assert 0.0 < fitted.report.largest_jitter < 1e-9
     assert_finite(fitted, data)
     assert_finite_gradient("sparse", fitted, data)

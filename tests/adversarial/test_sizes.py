@@ -11,6 +11,7 @@ import dgpax
 from adversarial.support import (
     BOTH,
     ENGINE,
+    ENGINES,
     INDUCING,
     NEW_X,
     ROWS,
@@ -74,8 +75,9 @@ def test_case_12_no_rows_to_predict(inference):
         dgpax.predict(fitted, np.zeros((0, 2)))
 
 
+@ENGINES
 @pytest.mark.parametrize("points", ["k-means", "variance", "bound"])
-def test_case_13_more_inducing_points_than_rows(points):
+def test_case_13_more_inducing_points_than_rows(points, engine):
     """40 rows of which 8 are distinct: 50 inducing points become 8."""
     x, y = table()
     x = x[np.arange(ROWS) % INDUCING]
@@ -83,7 +85,7 @@ def test_case_13_more_inducing_points_than_rows(points):
     with pytest.warns(DgpaxWarning, match=r"50 inducing points were asked for.*8 distinct rows: using 8"):
         model = dgpax.sparse_gp_regression(data, 50, points=points)
     assert value(model, "*.locations").shape == (INDUCING, 2)
-    fitted = dgpax.fit(model, data, "sparse", engine=ENGINE)
+    fitted = dgpax.fit(model, data, "sparse", engine=engine)
     assert_finite(fitted, data)
     assert_finite_gradient("sparse", fitted, data)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import equinox as eqx
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from test_stride_predictions import untrained
 
 import dgpax
 from contracts.completeness import final_subclasses
@@ -23,6 +25,13 @@ from dgpax.inference import (
     Settling,
     Variational,
 )
+from dgpax.stride import Residual, Schedule, Standard, Stride
+from dgpax.stride._engine import MonteCarloEM
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-2, 2, size=(25, 1))
+DATA = dgpax.dataset(X, np.sin(3 * X[:, 0]) + 0.1 * RNG.normal(size=25))
+SHORT = Schedule(num_iterations=2, num_steps=20, num_exchanges=0)
 
 ENGINES = {
     LBFGS: lambda: LBFGS(max_steps=20),
@@ -30,51 +39,58 @@ ENGINES = {
     NaturalGradient: lambda: NaturalGradient(max_steps=20, steps_per_call=4, ramp_steps=1),
     Settling: lambda: Settling(engine=NaturalGradient(ramp_steps=1), max_steps=20, steps_per_call=4, settle_steps=5),
     SGHMC: lambda: SGHMC(num_warmup=20, num_draws=2, spacing=2, steps_per_call=4),
+    MonteCarloEM: lambda: MonteCarloEM(schedule=SHORT),  # pyright: ignore[reportCallIssue] - its max_steps is a property
 }
 METHODS = {NaturalGradient: Variational, Settling: Variational, SGHMC: lambda: Sampling(num_draws=2)}
+METHODS |= {MonteCarloEM: lambda: Stride(6, 3, Standard(), initial=untrained(DATA, 6))}
+MODELS = {MonteCarloEM: Residual}
 
 
 def test_every_engine_has_a_row():
     assert set(ENGINES) == final_subclasses(AbstractEngine)
 
 
-def _problem(method):
-    rng = np.random.default_rng(0)
-    x = rng.uniform(-2, 2, size=(25, 1))
-    data = dgpax.dataset(x, np.sin(3 * x[:, 0]) + 0.1 * rng.normal(size=25))
-    model = dgpax.sparse_gp_regression(data, 6)
-    scaled = model.to_model_units(data)
-    return Problem(method, method.target(model, scaled), scaled)
+def _problem(kind):
+    """As `fit` makes it, of what the engine's method takes for a model."""
+    method = METHODS.get(kind, Exact)()
+    model = MODELS.get(kind, lambda: dgpax.sparse_gp_regression(DATA, 6))()
+    scaled = method.check(model, DATA)
+    target = method.target(model, scaled)
+    return Problem(method, target, method.prepare(target, scaled))
 
 
 @pytest.fixture(scope="module")
 def problem():
-    return _problem(Exact())
+    return _problem(LBFGS)
 
 
-@eqx.filter_jit
-def _step(engine, problem, state, key, step):
-    return engine.step(problem, state, key, step)
+def _all_steps(engine, problem, state, key):
+    """As the loop takes them: the last state, and the objective at every step that was accepted."""
+    values = []
+    step = 0
+    while step < engine.max_steps:
+        state, infos, accepted = engine.advance(problem, state, key, step, engine.max_steps)
+        values += np.asarray(infos.objective)[accepted].tolist()
+        step += len(accepted)
+    assert step == engine.max_steps
+    return state, values
 
 
 @pytest.mark.parametrize("kind", ENGINES, ids=lambda kind: kind.__name__)
 def test_engine(kind, key):
     engine = ENGINES[kind]()
-    problem = _problem(METHODS.get(kind, Exact)())
-    first = state = eqx.filter_jit(engine.init)(problem, key)
-    before = engine.result(state)
+    problem = _problem(kind)
+    first = engine.begin(problem, key)
+    before = engine.result(first)
     for a, b in zip(jax.tree.leaves(before), jax.tree.leaves(problem.trainable()), strict=True):
         np.testing.assert_array_equal(a, b)
-    values = []
-    for step in range(engine.max_steps):
-        state, info = _step(engine, problem, state, key, jnp.asarray(step))
-        values.append(float(info.objective))
+    state, values = _all_steps(engine, problem, first, key)
     assert values[-1] > values[0]
+    assert jax.tree.structure(engine.target(problem, state)) == jax.tree.structure(engine.target(problem, first))
     assert jax.tree.structure(state) == jax.tree.structure(first)
     for a, b in zip(jax.tree.leaves(state), jax.tree.leaves(first), strict=True):
         assert a.shape == b.shape and a.dtype == b.dtype
-    again, _ = _step(engine, problem, first, key, jnp.asarray(0))
-    once_more, _ = _step(engine, problem, first, key, jnp.asarray(0))
+    again, once_more = (engine.advance(problem, first, key, 0, engine.max_steps)[0] for _ in range(2))
     for a, b in zip(jax.tree.leaves(again), jax.tree.leaves(once_more), strict=True):
         np.testing.assert_array_equal(a, b)
     retreated = engine.retreat(state)
@@ -96,9 +112,7 @@ def test_minibatches_reach_the_objective_with_the_right_scale(problem, key):
 def test_more_restarts_are_never_worse(problem):
     def best(restarts):
         engine = LBFGS(max_steps=15, restarts=restarts)
-        state = eqx.filter_jit(engine.init)(problem, jr.key(1))
-        for step in range(15):
-            state, _ = _step(engine, problem, state, jr.key(1), jnp.asarray(step))
+        state: Any = _all_steps(engine, problem, engine.begin(problem, jr.key(1)), jr.key(1))[0]
         return -float(jnp.min(state.descents.value))
 
     assert best(3) >= best(1) - 1e-9

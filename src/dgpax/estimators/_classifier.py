@@ -58,7 +58,8 @@ class DeepGPClassifier(ClassifierMixin, AbstractSupervised):
 
     def predict_proba(self, X) -> np.ndarray:
         """The probability of every class, [N, C], in the order of `classes_`."""
-        each = np.asarray(class_probabilities(self.fit_, self._inputs(X)))[:, : len(self.classes_)]
+        x = self._inputs(X)
+        each = np.asarray(class_probabilities(self.fit_, x))[:, : len(self.classes_)]
         return each / each.sum(axis=1, keepdims=True)
 
     def predict_log_proba(self, X) -> np.ndarray:

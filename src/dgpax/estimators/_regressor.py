@@ -28,8 +28,8 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
     """Regression with calibrated uncertainty by a deep Gaussian process. No argument needs tuning.
 
     `num_layers=None` means one for `inference` "exact" and "sparse", else two; up to 1,000 rows with Gaussian noise,
-    both one exact layer and two are trained, and weighed by rows that their fits haven't seen. `posterior` is "mean-
-    field", "layer-wise", "stripes-and-arrow", "fully-coupled", "chain" or "points-as-locations", for variational
+    both one exact layer and two are trained, and weighed by rows that their fits haven't seen. `posterior` is
+    "mean-field", "layer-wise", "stripes-and-arrow", "fully-coupled", "chain" or "points-as-locations", for variational
     inference. `inference` is "variational", "sghmc" (draws), "stride" (draws, for few rows), "exact" (up to a few
     thousand rows) or "sparse"; `architecture` ("residual", "composition", "convolution", "injective") and
     `num_particles` are for "stride". `likelihood` says what the targets are: "gaussian", "student_t" (outliers),
@@ -97,7 +97,8 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
 
     def predict_quantiles(self, X, q=(0.05, 0.5, 0.95)) -> np.ndarray:
         """Quantiles of new observations: [N, len(q)], or [N, P, len(q)] with several outputs."""
-        return self._last(predict_quantiles(self.fit_, self._inputs(X), q))
+        x = self._inputs(X)
+        return self._last(predict_quantiles(self.fit_, x, q))
 
     def predict_interval(self, X, level: float = 0.9) -> np.ndarray:
         """Lower and upper end of the central interval that holds a new observation with this probability: [N, 2]."""
@@ -107,7 +108,8 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
 
     def predict_dist(self, X) -> AbstractDistribution:
         """The distribution of new observations, [N, P]: density, cdf, quantiles, CRPS. For Gaussian noise."""
-        return predict(self.fit_, self._inputs(X))
+        x = self._inputs(X)
+        return predict(self.fit_, x)
 
     def sample_y(self, X, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Draws of new observations: [N, n_samples], or [N, P, n_samples]. Rows of one draw belong to one function."""

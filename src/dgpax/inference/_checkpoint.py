@@ -61,10 +61,17 @@ class Checkpoints:
     """The latest checkpoint of one fit, in a folder. Without a folder nothing is kept. Mutable, for one fit.
 
     `identity` has a fingerprint of everything the fit depends on. Every draw is a function of (seed, step), so that the
-    state of the engine is all that is needed to go on.
+    state of the engine is all that is needed to go on. Time counts from when the fit `began`.
     """
 
-    def __init__(self, folder: str | os.PathLike[str] | None, every: float, stopping: AbstractStopping, **parts: Any):
+    def __init__(
+        self,
+        folder: str | os.PathLike[str] | None,
+        every: float,
+        stopping: AbstractStopping,
+        began: float,
+        **parts: Any,
+    ):
         if not every >= 0:
             raise InputError(f"fit(checkpoint_every=...) is a time in seconds; got {every}.")
         self.every, self.stopping = every, stopping
@@ -73,7 +80,7 @@ class Checkpoints:
         self._saved = None if self.folder is None else _find(self.folder, self.identity)
         self.stage = 0 if self._saved is None else self._saved.stage
         self.seconds = 0.0 if self._saved is None else self._saved.seconds
-        self._started = self._written = time.perf_counter()
+        self._started, self._written = began, time.perf_counter()
 
     def enter(self, record: dict[str, Any], problem: Problem, start: Position) -> tuple[Problem, Position]:
         """Where a stage begins: at its start, or where the checkpoint left it. `record` is brought up to date."""

@@ -94,7 +94,7 @@ def fit(
     run = Run() if to_do else Run(stopped_because="there was nothing to train", converged=True)
     stopping = stopping or NeverStop()
     parts = {"model": model, "data": data, "inference": method, "engine": engine, "seed": seed}
-    checkpoints = Checkpoints(checkpoint, checkpoint_every, stopping, **parts)
+    checkpoints = Checkpoints(checkpoint, checkpoint_every, stopping, began, **parts)
     started = began - checkpoints.seconds
     shapes = explaining_shapes(method, target, task.prepared)
     threads = suitable_blas_threads(method.largest_matrix(model, data))

@@ -72,7 +72,7 @@ class Run:
         self.history.extend(np.asarray(infos.objective)[accepted].tolist())
 
     def begin_stage(self) -> None:
-        """What the last stage ended with says nothing about the next one."""
+        """What the last stage, or the last call before it resumed, ended with says nothing about the next one."""
         self.stopped_because, self.converged, self.unfinished = "", False, False
 
     def reason_to_stop(self, infos, progress: Progress, limits: Limits) -> str | None:
@@ -110,11 +110,12 @@ def train(
 
     Ctrl-C is a reason too: it marks the run and loses nothing.
     """
-    run.begin_stage()
     first = engine.begin(problem, key)
     start = Position(first, first, -np.inf, run.step + engine.max_steps)
     problem, position = checkpoints.enter(vars(run), problem, start)
     reason = position.ended_because
+    if reason is None:
+        run.begin_stage()
     try:
         while run.step < position.last_step and reason is None:
             end = end_of_call(run.step, position.last_step, limits.stopping.next_look())

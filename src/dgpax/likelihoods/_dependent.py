@@ -1,4 +1,4 @@
-"""Integrals over latent functions of a row that depend on each other, by evenly spread points."""
+"""Integrals over latent functions of a row that depend on each other, by a fixed rule of few points."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.scipy.special import logsumexp
 
 from ..distributions import Gaussian, GaussianOverOutputs
-from ..linalg import einsum, even_normals, log_diagonal, matmul, safe_cholesky, solve_cholesky, solve_lower_transposed
+from ..linalg import einsum, log_diagonal, matmul, normal_rule, safe_cholesky, solve_cholesky, solve_lower_transposed
 from ..typing import Array, Float
 from ._integrals import positive
 
@@ -24,10 +25,11 @@ NARROWEST = 1e-10
 """Of what is known of f, relative to the variance it had."""
 
 
-def over_points(function: Callable[[Float[Array, " K"]], Float[Array, "*shape"]], size: int, dtype):
-    """A function at points z that are spread like N(0, I), [S, *shape], a few of them at a time."""
-    z = jnp.asarray(even_normals(NUM_POINTS, size), dtype)
-    return lax.map(jax.checkpoint(function), z, batch_size=POINTS_AT_ONCE)
+def over_points(
+    function: Callable[[Float[Array, " K"]], Float[Array, "*shape"]], points: Float[Array, "S K"]
+) -> Float[Array, "S *shape"]:
+    """A function at every point, a few of them at a time."""
+    return lax.map(jax.checkpoint(function), points, batch_size=POINTS_AT_ONCE)
 
 
 def expectation(
@@ -35,14 +37,15 @@ def expectation(
 ) -> Float[Array, "*shape"]:
     """E[function(f)] of a smooth function."""
     root = safe_cholesky(q.covariance).factor
-    values = over_points(lambda z: function(q.mean + einsum("...ij,j->...i", root, z)), q.mean.shape[-1], q.mean.dtype)
-    return jnp.mean(values, axis=0)
+    points, weights = (jnp.asarray(part, root.dtype) for part in normal_rule(NUM_POINTS, root.shape[-1]))
+    values = over_points(lambda z: function(q.mean + einsum("...ij,j->...i", root, z)), points)
+    return jnp.tensordot(weights, values, axes=1, precision="highest")
 
 
 def log_density_together(
     likelihood: AbstractLikelihood, q: GaussianOverOutputs, y: Float[Array, "*#batch N P"]
 ) -> Float[Array, "*batch N"]:
-    """log ∫ p(y_n | f_n) q(f_n) df_n by importance sampling, exact where log p(y | f) is quadratic in f.
+    """log ∫ p(y_n | f_n) q(f_n) df_n by adaptive quadrature, exact where log p(y | f) is quadratic in f.
 
     The points are those of a Gaussian, held fixed in derivatives: q times a Gaussian in the place of each p(y | f_i),
     under which f_i by itself has the mean and the variance that p(y | f_i) gives it.
@@ -63,5 +66,7 @@ def log_density_together(
         f = q.mean + einsum("...ij,...j->...i", root, z)
         return likelihood.log_prob(f, y) + 0.5 * (jnp.sum(e**2) - jnp.sum(z**2, axis=-1))
 
-    log_weights = over_points(log_weight, root.shape[-1], root.dtype)
-    return logsumexp(log_weights, axis=0) - jnp.log(len(log_weights)) - jnp.sum(log_diagonal(factor), axis=-1)
+    points, weights = normal_rule(NUM_POINTS, root.shape[-1])
+    log_weights = over_points(log_weight, jnp.asarray(points, root.dtype))
+    log_weights += jnp.asarray(np.log(weights), root.dtype).reshape(-1, *[1] * (log_weights.ndim - 1))
+    return logsumexp(log_weights, axis=0) - jnp.sum(log_diagonal(factor), axis=-1)

@@ -11,10 +11,10 @@ from jax.scipy.special import ndtr
 
 from ..distributions import Gaussian, GaussianOverOutputs
 from ..errors import InputError
-from ..linalg import einsum, matmul, safe_cholesky
+from ..linalg import einsum, even_normals, matmul, safe_cholesky
 from ..typing import Array, Float
 from ._base import AnyGaussian
-from ._dependent import over_points
+from ._dependent import NUM_POINTS, over_points
 from ._gaussian import log_normal
 from ._integrals import grid, positive
 from ._multiclass import AbstractMulticlass, check_num_classes
@@ -27,7 +27,8 @@ class RobustMax(AbstractMulticlass):
     Under independent q(f_c) everything follows from P(f_c is the largest), one integral over a product of normal
     cdfs. With `num_points` = 48 its error is below 1e-6 as long as the standard deviations of the classes differ
     less than sixfold; it is 1e-4 when they differ tenfold and 0.04 when they differ twentyfold. Where the f_c depend on
-    each other it is an average over 256 evenly spread lines through the space of f.
+    each other it is an average over 256 evenly spread lines through the space of f: exact for two classes, within
+    1e-3 for three or four and 1e-2 for ten.
     """
 
     num_classes: int = eqx.field(static=True)
@@ -81,22 +82,41 @@ class RobustMax(AbstractMulticlass):
 
 
 def _largest_together(q: GaussianOverOutputs) -> Float[Array, "*batch N C"]:
-    """The mean over lines f = level + slope·t, t ~ N(0, 1), of P(f_c is the largest): on a line that is an interval of
-    t, whose ends are smooth in the parameters. Lines run along no axis, so that all f_c change along them."""
+    """For each c, the mean over lines f = start + t·direction_c, t ~ N(0, 1), of P(f_c is the largest): on a line that
+    is an interval of t, whose ends are smooth in the parameters.
+
+    Along its line f_c gains on all others at once, in standard deviations of their difference, so that no end moves
+    fast. Only differences between the functions matter: one dimension less. Directions are held fixed in derivatives,
+    since the integral doesn't depend on them.
+    """
     size, dtype = q.mean.shape[-1], q.mean.dtype
-    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(size, size)))[0]
-    root = matmul(safe_cholesky(q.covariance).factor, jnp.asarray(rotation, dtype))
-    slope = root[..., 0]
-    steeper = slope[..., :, None] - slope[..., None, :]
+    contrasts = jnp.asarray(np.linalg.qr(np.eye(size)[:, 1:] - 1.0 / size)[0], dtype)
+    root = matmul(contrasts, safe_cholesky(matmul(matmul(contrasts.T, q.covariance), contrasts)).factor)
+    lead = root[..., :, None, :] - root[..., None, :, :]
+    direction = _unit(jnp.sum(_unit(lax.stop_gradient(lead)), axis=-2))
+    direction = jnp.where(direction[..., :1] > 0.0, -direction, direction)
+    axis = jnp.eye(1, size - 1, dtype=dtype)[0]
+    mirror = _unit(direction - axis)  # a reflection takes the first axis to the direction, which is far from it
+    steeper, across = (einsum("...cjk,...ck->...cj", lead, part) for part in (direction, mirror))
     rising, falling = steeper > 0, steeper < 0
 
     def on_line(z):
-        level = q.mean + einsum("...ij,j->...i", root[..., 1:], z)
-        ahead = level[..., :, None] - level[..., None, :]
+        z = jnp.concatenate([jnp.zeros(1, dtype), z])
+        f = q.mean + einsum("...ck,k->...c", root, z)
+        moved = 2.0 * einsum("...ck,k->...c", mirror, z)
+        ahead = f[..., :, None] - f[..., None, :] - moved[..., None] * across
         crossing = -ahead / jnp.where(rising | falling, steeper, 1.0)
         start = jnp.max(jnp.where(rising, crossing, -jnp.inf), axis=-1)
         end = jnp.min(jnp.where(falling, crossing, jnp.inf), axis=-1)
         possible = (start < end) & jnp.all(rising | falling | (ahead >= 0), axis=-1)
         return jnp.where(possible, ndtr(end) - ndtr(start), 0.0)
 
-    return jnp.mean(over_points(on_line, size - 1, dtype), axis=0)
+    if size == 2:
+        return on_line(jnp.zeros(0, dtype))
+    return jnp.mean(over_points(on_line, jnp.asarray(even_normals(NUM_POINTS, size - 2), dtype)), axis=0)
+
+
+def _unit(vector: Float[Array, "*shape K"]) -> Float[Array, "*shape K"]:
+    """Of length 1, or 0 where it is 0."""
+    length = jnp.linalg.norm(vector, axis=-1, keepdims=True)
+    return vector / jnp.where(length > 0.0, length, 1.0)

@@ -24,6 +24,7 @@ from ._quadratic import row_norms as row_norms
 from ._quadrature import even_normals as even_normals
 from ._quadrature import gauss_hermite as gauss_hermite
 from ._quadrature import gaussian_expectation as gaussian_expectation
+from ._quadrature import normal_rule as normal_rule
 from ._roots import AbstractRoot as AbstractRoot
 from ._roots import BlocksRoot as BlocksRoot
 from ._roots import DiagonalRoot as DiagonalRoot

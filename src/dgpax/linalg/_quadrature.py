@@ -1,4 +1,4 @@
-"""Expectations under Gaussians: Gauss-Hermite quadrature in one dimension, evenly spread points in several."""
+"""Expectations under Gaussians: Gauss-Hermite quadrature in few dimensions, evenly spread points in many."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 from ..typing import Array, Float, Shaped
 
 SOBOL_BITS = 30
+FEWEST_NODES, MOST_NODES = 3, 32
+"""Along an axis of a product rule."""
 
 
 @lru_cache(maxsize=32)
@@ -47,3 +49,18 @@ def even_normals(num_points: int, size: int, seed: int = 0) -> Shaped[np.ndarray
     sequence = qmc.Sobol(size, bits=SOBOL_BITS, rng=np.random.default_rng(seed))
     points = sequence.random_base2((num_points - 1).bit_length())[:num_points]
     return ndtri(points + 0.5 * 2.0**-SOBOL_BITS)
+
+
+@lru_cache(maxsize=32)
+def normal_rule(num_points: int, size: int) -> tuple[Shaped[np.ndarray, "S Q"], Shaped[np.ndarray, " S"]]:
+    """At most this many points z and weights w with E[g(z)] ≈ Σ w_s g(z_s) for z ~ N(0, I) and smooth g.
+
+    A product of Gauss-Hermite rules where that has three nodes along every axis (256 points: up to five axes), else
+    evenly spread points.
+    """
+    order = max(n for n in range(1, MOST_NODES + 1) if n**size <= num_points)
+    if order < FEWEST_NODES:
+        return even_normals(num_points, size), np.full(num_points, 1.0 / num_points)
+    along, weight = gauss_hermite(order)
+    points, weights = (np.stack(np.meshgrid(*[one] * size), axis=-1).reshape(-1, size) for one in (along, weight))
+    return points, np.prod(weights, axis=1)
