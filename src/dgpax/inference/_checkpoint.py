@@ -13,7 +13,7 @@ import jax
 import numpy as np
 
 from ..errors import InputError, ModelFileError
-from ..storage import PARTIAL, Names, fingerprint, is_plain, read, write
+from ..storage import Names, fingerprint, is_plain, read, write
 from ..typing import PyTree
 from ._base import Problem
 from ._stopping import AbstractStopping
@@ -121,8 +121,6 @@ def _plain_attributes(stopping: AbstractStopping) -> dict[str, Any]:
 def _find(folder: Path, identity: dict[str, str]) -> Saved | None:
     """The checkpoint of this fit, None if there is none yet, or an error if it is another fit's."""
     folder.mkdir(parents=True, exist_ok=True)
-    for left_by_a_killed_process in folder.glob(f".{FILE}.*{PARTIAL}"):
-        left_by_a_killed_process.unlink(missing_ok=True)
     if not (folder / FILE).exists():
         return None
     saved = read(folder / FILE, KIND, NAMES)
