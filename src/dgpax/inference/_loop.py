@@ -110,11 +110,12 @@ def train(
 
     Ctrl-C is a reason too: it marks the run and loses nothing.
     """
-    run.begin_stage()
     first = engine.begin(problem, key)
     start = Position(first, first, -np.inf, run.step + engine.max_steps)
     problem, position = checkpoints.enter(vars(run), problem, start)
     reason = position.ended_because
+    if reason is None:
+        run.begin_stage()
     try:
         while run.step < position.last_step and reason is None:
             end = end_of_call(run.step, position.last_step, limits.stopping.next_look())
