@@ -26,4 +26,4 @@ def check_seconds(name: str, seconds: Any) -> None:
 def check_count(name: str, count: Any, least: int) -> None:
     """A whole number."""
     if not isinstance(count, Integral) or isinstance(count, bool) or count < least:
-        raise InputError(f"{name} must be a whole number of at least {least}; got {count!r:.100}.")
+        raise InputError(f"{name} must be at least {least} and whole; got {count!r:.100}.")

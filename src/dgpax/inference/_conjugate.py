@@ -18,13 +18,26 @@ from ..objectives import (
 from ..posteriors import ExactPosterior, one_gp_layer, optimal_posterior
 from ._base import AbstractMethod
 from ._lbfgs import LBFGS
+from ._memory import refuse_beyond_memory
+from ._mismatch import check_model
 
 CHUNK_ROWS = 10_000
 """Rows at a time for what isn't differentiated, where chunks cost nothing."""
+MATRICES = 3
+"""Of all rows by all rows, that there are at once: the covariance, its factor and its inverse."""
 
 
 class Exact(AbstractMethod):
     """Exact GP regression by the log evidence: O(N³)."""
+
+    def check(self, model, data):
+        if isinstance(data, Dataset):
+            refuse_beyond_memory(
+                MATRICES * data.num_rows**2 * data.x.dtype.itemsize,
+                f"Exact inference on {data.num_rows:,} rows",
+                'Use inference="sparse" or "variational", or fewer rows.',
+            )
+        return check_model(model, data)
 
     def target(self, model, data):
         return conjugate_model(model, data)
