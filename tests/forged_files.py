@@ -60,19 +60,49 @@ def put(node: Any, path: tuple, value: Any) -> None:
     at(node, path[:-1])[path[-1]] = value
 
 
-NUMBERS = [0, 1, -1, 2, 3, 7, 0.5, -0.5, 1e300, -1e300, 1e-300, 2**31, 2**63, 2**200, 10**6, True, False, None, "", "x", [], [1], [[]]]
+NUMBERS = [
+    0,
+    1,
+    -1,
+    2,
+    3,
+    7,
+    0.5,
+    -0.5,
+    1e300,
+    -1e300,
+    1e-300,
+    2**31,
+    2**63,
+    2**200,
+    10**6,
+    True,
+    False,
+    None,
+    "",
+    "x",
+    [],
+    [1],
+    [[]],
+]
 
 
 def another_number(rng, contents, classes):
     """A number, a word or a truth value becomes another."""
     structure = contents["structure"]
-    plain = [p for p in places(structure) if p and p[-1] not in ("kind", "class", "of", "name") and not isinstance(at(structure, p), dict | list)]
+    plain = [
+        p
+        for p in places(structure)
+        if p and p[-1] not in ("kind", "class", "of", "name") and not isinstance(at(structure, p), dict | list)
+    ]
     put(structure, plain[rng.integers(len(plain))], NUMBERS[rng.integers(len(NUMBERS))])
 
 
 def another_class(rng, contents, classes):
     structure = contents["structure"]
-    records = [p for p in places(structure) if isinstance(at(structure, p), dict) and at(structure, p).get("kind") == "record"]
+    records = [
+        p for p in places(structure) if isinstance(at(structure, p), dict) and at(structure, p).get("kind") == "record"
+    ]
     at(structure, records[rng.integers(len(records))])["class"] = classes[rng.integers(len(classes))]
 
 
@@ -106,7 +136,9 @@ def shorter_or_longer(rng, contents, classes):
 def another_array(rng, contents, classes):
     """An array is another one of the file, or of another home."""
     structure = contents["structure"]
-    arrays = [p for p in places(structure) if isinstance(at(structure, p), dict) and at(structure, p).get("kind") == "array"]
+    arrays = [
+        p for p in places(structure) if isinstance(at(structure, p), dict) and at(structure, p).get("kind") == "array"
+    ]
     node = at(structure, arrays[rng.integers(len(arrays))])
     if rng.random() < 0.8:
         node["name"] = sorted(contents["arrays"])[rng.integers(len(contents["arrays"]))]

@@ -49,7 +49,9 @@ def full_disk(monkeypatch, failures: int):
 
 def test_a_full_disk_warns_once_and_never_ends_a_fit(tmp_path, monkeypatch):
     tried = full_disk(monkeypatch, 3)
-    with pytest.warns(DgpaxWarning, match=r"step 4 can't be written.*No space left.*goes on from nothing yet") as warned:
+    with pytest.warns(
+        DgpaxWarning, match=r"step 4 can't be written.*No space left.*goes on from nothing yet"
+    ) as warned:
         fitted = fit("minibatches", checkpoint=tmp_path, checkpoint_every=0.0)
     assert len([w for w in warned if "can't be written" in str(w.message)]) == 1 and len(tried) > 4
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
@@ -128,7 +130,12 @@ def test_leftovers_of_killed_writers_are_removed_and_nothing_else(tmp_path):
         write_whole(tmp_path / "value", parts())
     assert [path.name for path in tmp_path.iterdir()] == ["value"]
     leftovers = [name_of_partial(dead_process()), ".value.elsewhere.1.aa.partial", ".value.0123456789abcdef.partial"]
-    others = [name_of_partial(os.getppid()), ".value.elsewhere.2.aa.partial", ".other.0123456789abcdef.partial", "x.tmp"]
+    others = [
+        name_of_partial(os.getppid()),
+        ".value.elsewhere.2.aa.partial",
+        ".other.0123456789abcdef.partial",
+        "x.tmp",
+    ]
     for name in leftovers + others:
         (tmp_path / name).write_bytes(b"half")
     for name in leftovers[1:]:

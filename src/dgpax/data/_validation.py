@@ -121,8 +121,9 @@ def _read(value: Any, role: str) -> tuple[np.ndarray | Array, tuple[str, ...]]:
 
 
 def _as_series(value: Any) -> Any:
-    """An array of pandas' own kind, which has no name, as a series."""
-    return value if hasattr(value, "columns") or hasattr(value, "name") else sys.modules["pandas"].Series(value)
+    """An array of pandas' own kind, which has neither columns nor a name, as a series."""
+    pandas = sys.modules.get("pandas")
+    return pandas.Series(value) if pandas and isinstance(value, pandas.api.extensions.ExtensionArray) else value
 
 
 def _refuse_dtype(dtype: Any, role: str) -> None:

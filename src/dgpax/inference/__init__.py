@@ -18,9 +18,9 @@ from ._lbfgs import LBFGS as LBFGS
 from ._loop import Progress as Progress
 from ._loop import Run as Run
 from ._many import fit_many as fit_many
+from ._memory import refuse_beyond_memory as refuse_beyond_memory
 from ._methods import METHODS as METHODS
 from ._methods import as_method as as_method
-from ._memory import refuse_beyond_memory as refuse_beyond_memory
 from ._natural import NaturalGradient as NaturalGradient
 from ._noisy_inputs import NoisyInputs as NoisyInputs
 from ._outcome import Outcome as Outcome

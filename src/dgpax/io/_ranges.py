@@ -99,7 +99,11 @@ def _(part: Fit) -> None:
 @_check.register
 def _(part: Ensemble) -> None:
     weights = np.asarray(part.weights, float)
-    if not len(weights) == len(part.members) > 0 or not np.all(np.isfinite(weights) & (weights >= 0)) or not any(weights):
+    if (
+        not len(weights) == len(part.members) > 0
+        or not np.all(np.isfinite(weights) & (weights >= 0))
+        or not any(weights)
+    ):
         _refuse(f"an ensemble of {len(part.members)} has the weights {str(part.weights)[:100]}")
     if len({member.num_inputs for member in part.members}) > 1:
         _refuse("the members of an ensemble have different numbers of inputs")

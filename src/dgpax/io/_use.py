@@ -53,7 +53,9 @@ def _work(fitted: AbstractFit) -> int:
         work += OF_A_PART
         counts = [value for name in field_names(type(part)) for value in _counts(getattr(part, name))]
         if any(abs(count) > LARGEST_COUNT for count in counts):
-            raise ModelFileError(f"The file holds a {type(part).__name__} with a number of {max(counts)}. It was changed.")
+            raise ModelFileError(
+                f"The file holds a {type(part).__name__} with a number of {max(counts)}. It was changed."
+            )
         work += OF_A_COUNT * sum(map(abs, counts))
         work += sum(max(0, getattr(part, name)) ** 3 for name in ("quadrature_order",) if hasattr(part, name))
         if isinstance(part, BlockPattern):

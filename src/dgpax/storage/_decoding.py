@@ -13,8 +13,8 @@ from ._limits import DEEPEST
 from ._names import Names, field_names, is_record, make
 from ._types import conforms, field_types
 
-MOST_WEAK_SHAPES = 32
-"""Arrays without a dtype of their own take a compiled program for each shape."""
+MOST_WEAK_SHAPES = 8
+"""Arrays, not numbers, without a dtype of their own take a compiled program for each shape."""
 
 
 def decode(node: Any, arrays: dict[str, np.ndarray], names: Names) -> Any:
@@ -53,13 +53,13 @@ class _Decoder:
                 return self._array(name, home)
             case {"kind": "record", "class": str(name), "fields": dict(fields), **rest} if not rest:
                 return self._record(name, fields, depth)
-        raise ModelFileError(f"The file holds a part that isn't understood: {_shown(node)}.")
+        raise ModelFileError(f"The file holds a part that isn't understood: {_part(node)}.")
 
     def _pair(self, item: Any, depth: int) -> tuple[str | int, Any]:
         match item:
             case [str() | int() as key, value]:
                 return key, self.value(value, depth)
-        raise ModelFileError(f"The file holds a dictionary entry that isn't understood: {_shown(item)}.")
+        raise ModelFileError(f"The file holds a dictionary entry that isn't understood: {_part(item)}.")
 
     def _array(self, name: str, home: str) -> Any:
         if name not in self._made:
@@ -72,7 +72,9 @@ class _Decoder:
     def _rebuilt(self, array: np.ndarray, home: str) -> Any:
         match home:
             case "jax":
-                return _exactly(jnp.asarray(array), array)
+                return _exactly(jax.device_put(array), array)  # no program is compiled for its shape
+            case "weak" if array.ndim == 0:
+                return _exactly(jnp.asarray(array.item()), array)
             case "weak":
                 self._weak_shapes.add(array.shape)
                 if len(self._weak_shapes) > MOST_WEAK_SHAPES:
@@ -128,8 +130,17 @@ def _exactly(value: jax.Array, array: np.ndarray) -> jax.Array:
     return value
 
 
+def _part(node: Any) -> str:
+    """What kind of part it claims to be."""
+    if isinstance(node, dict):
+        return f"{str(node.get('kind'))[:40]!r} with {', '.join(sorted(node))[:100]}"
+    return _shown(node)
+
+
 def _shown(value: Any) -> str:
-    """The beginning of it, in words; never all of something large."""
+    """What it is, in few words however large it is."""
     if isinstance(value, jax.Array | np.ndarray):
         return f"an array {value.shape}"
-    return str(value)[:100] if isinstance(value, str | int | float | None | bool) else repr(value)[:100]
+    if isinstance(value, list | tuple | dict):
+        return f"{len(value)} values"
+    return repr(value)[:100] if isinstance(value, int | float | None) else str(value)[:100]

@@ -25,7 +25,10 @@ FORMAT_VERSION = 1
 
 def write(path: str | os.PathLike[str], kind: str, value: Any, names: Names) -> None:
     """Write a value. The file is there in full or, if anything fails, as it was before."""
-    structure, arrays = encode(value, names)
+    try:
+        structure, arrays = encode(value, names)
+    except RecursionError as error:
+        raise ModelFileError("What is saved is nested too deeply, which a file can't hold.") from error
     listed = {
         name: {"dtype": str(array.dtype), "shape": list(array.shape), "sha256": _digest(_bytes(array))}
         for name, array in arrays.items()

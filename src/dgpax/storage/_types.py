@@ -55,7 +55,9 @@ def _is_a(value: Any, wanted: Any) -> bool:
     """Numbers of NumPy count as numbers."""
     dtypes = getattr(wanted, "dtypes", None)
     if dtypes is not None and hasattr(wanted, "array_type"):
-        return isinstance(value, jax.Array | np.ndarray) and (not isinstance(dtypes, tuple) or str(value.dtype) in dtypes)
+        return isinstance(value, jax.Array | np.ndarray) and (
+            not isinstance(dtypes, tuple) or str(value.dtype) in dtypes
+        )
     if wanted is bool:
         return isinstance(value, bool | np.bool_)
     if wanted in (int, float):
