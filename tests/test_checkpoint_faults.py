@@ -139,7 +139,7 @@ def test_leftovers_of_killed_writers_are_removed_and_nothing_else(tmp_path):
     for name in leftovers + others:
         (tmp_path / name).write_bytes(b"half")
     for name in leftovers[1:]:
-        os.utime(tmp_path / name, (time.time() - 1e5,) * 2)
+        os.utime(tmp_path / name, (0.0, time.time() - 1e5))
     write(tmp_path / "value", "test", 2, Names({}))
     assert {path.name for path in tmp_path.iterdir()} == {"value", *others}
     assert read(tmp_path / "value", "test", Names({})) == 2

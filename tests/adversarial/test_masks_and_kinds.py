@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -200,14 +201,15 @@ def test_engines_and_fit_refuse_them_too():
             dgpax.inference.Gradient(max_steps=wrong)
     with pytest.raises(InputError, match="steps_per_call"):
         dgpax.inference.LBFGS(steps_per_call=0)
-    for settings, message in (
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"seed": 2**64}, "A seed is a whole number"),
         ({"max_seconds": float("nan")}, "is a time in seconds"),
-    ):
+    ]
+    for settings, message in cases:
         with pytest.raises(InputError, match=message):
             dgpax.fit(dgpax.gp_regression(data), data, **settings)
         with pytest.raises(InputError, match=message):
-            many = {"seeds": [settings["seed"]]} if "seed" in settings else settings
+            many: dict[str, Any] = {"seeds": [settings["seed"]]} if "seed" in settings else settings
             dgpax.fit_many([dgpax.gp_regression(data)], [data], "exact", **many)
 
 

@@ -12,7 +12,6 @@ from ..errors import InputError, InputTypeError
 from ._frames import columns_of, is_frame, is_number
 
 WITH_UNITS = {"Quantity", "PlainQuantity", "unyt_array"}
-TIMES = date | timedelta | np.datetime64 | np.timedelta64
 
 
 def as_numpy(value: Any, role: str) -> np.ndarray:
@@ -75,7 +74,7 @@ def is_missing(entry: Any) -> bool:
 
 
 def _number(entry: Any, role: str, advice: str) -> float:
-    if isinstance(entry, TIMES) and type(entry).__name__ != "NaTType":
+    if _is_time(entry):
         raise InputTypeError(
             f"{role} holds times ({type(entry).__name__}), which can't be used. Convert them to numbers, such as days "
             "since a fixed date."
@@ -88,12 +87,20 @@ def _number(entry: Any, role: str, advice: str) -> float:
         raise InputTypeError(f"{role} has an entry {entry!r:.60}, which is no number. {advice}") from error
 
 
+def _is_time(entry: Any) -> bool:
+    """Whether it is a date, a time or a duration, also one of NumPy that is missing."""
+    known = isinstance(entry, date | timedelta | np.datetime64 | np.timedelta64)
+    return known and type(entry).__name__ != "NaTType"
+
+
 def _unmasked(value: np.ma.MaskedArray) -> np.ndarray:
-    if value.dtype.kind in "fiub":
-        return np.ma.filled(value.astype(np.result_type(value.dtype, np.float32)), np.nan)
-    if value.dtype.kind in "Mm":
-        return np.ma.filled(value, np.array("NaT", value.dtype))
-    mask = np.ma.getmaskarray(value)
-    if value.dtype.names is not None or not mask.any():
-        return np.asarray(value.data)
-    return np.where(mask, None, value.data.astype(object))
+    mask, data = np.ma.getmaskarray(value), np.array(value.data)
+    if data.dtype.kind in "fiub":
+        data = data.astype(np.result_type(data.dtype, np.float32))
+        data[mask] = np.nan
+    elif data.dtype.kind in "Mm":
+        data[mask] = "NaT"
+    elif data.dtype.names is None and mask.any():
+        data = data.astype(object)
+        data[mask] = None
+    return data

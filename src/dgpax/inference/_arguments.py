@@ -19,7 +19,7 @@ def as_seed(seed: Any) -> int:
 
 def check_seconds(name: str, seconds: Any) -> None:
     """None, or a time of 0 or more."""
-    if seconds is not None and not (isinstance(seconds, Real) and seconds >= 0):
+    if seconds is not None and not (isinstance(seconds, Real) and float(seconds) >= 0):
         raise InputError(f"{name} is a time in seconds, 0 or more, or None for no limit; got {seconds!r:.100}.")
 
 
