@@ -186,6 +186,7 @@ except ValueError as error:
 """
 
 
+@pytest.mark.slow
 def test_without_the_checks_of_tests_the_words_are_clear_too():
     done = subprocess.run([sys.executable, "-c", OUTSIDE], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()

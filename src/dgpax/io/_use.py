@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -20,6 +22,8 @@ MOST_WORK = 10_000_000
 OF_A_PART, OF_A_COUNT, OF_A_PAIR = 10_000, 50, 10
 """What tracing one costs, in units of which a second has ten million or more."""
 LARGEST_COUNT = 2**31
+SIZES = 64, 256, 1024
+"""To which predictions fill up rows."""
 
 
 def traced(fitted: AbstractFit) -> PredictedMoments | None:
@@ -34,14 +38,28 @@ def traced(fitted: AbstractFit) -> PredictedMoments | None:
         fitted = fitted if fitted.num_inputs else decoder(fitted)
     except DgpaxError:
         return None
-    try:
-        floats = [leaf.dtype for leaf in jax.tree.leaves(fitted) if eqx.is_inexact_array(leaf)]
-        x = jax.ShapeDtypeStruct((1, fitted.num_inputs), floats[0] if floats else jnp.result_type(float))
-        return eqx.filter_eval_shape(lambda fitted, x: predict_moments(fitted, x, num_samples=2), fitted, x)
     except Exception as error:
-        raise ModelFileError(
-            f"The file holds a fit whose parts don't fit together, so that it can't predict: {str(error)[:500]}"
-        ) from error
+        raise _misfit(error) from error
+    arrays = [leaf for leaf in jax.tree.leaves(fitted) if eqx.is_inexact_array(leaf)]
+    rows, num_samples = _unlike_any_axis(arrays)
+    x = jax.ShapeDtypeStruct((rows, fitted.num_inputs), arrays[0].dtype if arrays else jnp.result_type(float))
+    try:
+        return eqx.filter_eval_shape(lambda fitted, x: predict_moments(fitted, x, num_samples=num_samples), fitted, x)
+    except Exception as error:
+        raise _misfit(error) from error
+
+
+def _misfit(error: Exception) -> ModelFileError:
+    return ModelFileError(
+        f"The file holds a fit whose parts don't fit together, so that it can't predict: {str(error)[:500]}"
+    )
+
+
+def _unlike_any_axis(arrays: list[jax.Array]) -> tuple[int, int]:
+    """Numbers of rows and samples that no array has by chance, so that none fits because of them."""
+    sizes = {size for array in arrays for size in array.shape}
+    rows = next((below + 1 for below, filled in zip((0, *SIZES), SIZES, strict=False) if filled not in sizes), 1)
+    return rows, next(number for number in range(2, len(sizes) + 3) if number not in sizes)
 
 
 def _work(fitted: AbstractFit) -> int:
@@ -61,7 +79,7 @@ def _work(fitted: AbstractFit) -> int:
         if isinstance(part, BlockPattern):
             work += OF_A_PAIR * (part.size + len(part.coupled)) * part.size
         if isinstance(part, PatchGrid):
-            work += int(np.prod(part.image_shape)) * int(np.prod(part.patch_shape)) * part.image_shape[-1]
+            work += prod(part.image_shape) * prod(part.patch_shape) * part.image_shape[-1]
     return work
 
 
