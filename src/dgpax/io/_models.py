@@ -69,5 +69,6 @@ def load_model(path: str | os.PathLike[str], *, own: Sequence[type | Callable] =
     refuse_ranges(fitted)
     if isinstance(value, TableModel):
         refuse_other_columns(value.encoding, fitted)
-    traced(fitted)
+    if not own:  # what other people's classes need is theirs to know
+        traced(fitted)
     return value
