@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import struct
 from pathlib import Path
 
 import numpy as np
 import pytest
+from forged_files import forge, metadata_of
 from safetensors.numpy import load_file, save_file
 from saved_models import one_layer, same
 
@@ -97,28 +96,12 @@ def test_a_file_that_was_changed_is_refused_or_is_still_the_same(mutation, fitte
 
 
 def test_swapped_arrays_are_refused(path):
-    arrays, metadata = load_file(path), _metadata(path)
+    arrays, metadata = load_file(path), metadata_of(path)
     a, b = "model.layers[0].kernel.variance.raw", "model.likelihood.noise_variance.raw"
     arrays[a], arrays[b] = arrays[b], arrays[a]
     save_file(arrays, path, metadata=metadata)
     with pytest.raises(ModelFileError, match="checksum of the array"):
         dgpax.load_model(path)
-
-
-def _metadata(path) -> dict[str, str]:
-    raw = path.read_bytes()
-    (length,) = struct.unpack("<Q", raw[:8])
-    return json.loads(raw[8 : 8 + length])["__metadata__"]
-
-
-def forge(path, change, **metadata):
-    """Change the structure and make the checksums right again, as an attacker would."""
-    given = _metadata(path)
-    contents = json.loads(given["contents"])
-    contents = change(contents) or contents
-    text = contents if isinstance(contents, str) else json.dumps(contents)
-    checksum = hashlib.sha256(text.encode()).hexdigest()
-    save_file(load_file(path), path, metadata={**given, "contents": text, "sha256": checksum, **metadata})
 
 
 def _set(*keys, to):

@@ -4,6 +4,11 @@
 `minibatch` draws the batch of a step; `load` knows public datasets by name.
 """
 
+from ._arrays import as_numpy as as_numpy
+from ._arrays import is_sparse as is_sparse
+from ._arrays import missing_entries as missing_entries
+from ._arrays import numbers_of as numbers_of
+from ._arrays import refuse_units as refuse_units
 from ._catalogue import Catalogue as Catalogue
 from ._catalogue import CatalogueRow as CatalogueRow
 from ._catalogue import NamedDataset as NamedDataset
@@ -27,3 +32,5 @@ from ._scaling import identity_scaling as identity_scaling
 from ._scaling import standardise as standardise
 from ._scaling import standardise_inputs as standardise_inputs
 from ._validation import check_inputs as check_inputs
+from ._validation import read_outputs as read_outputs
+from ._validation import read_weights as read_weights

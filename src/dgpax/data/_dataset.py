@@ -16,10 +16,10 @@ from ..typing import Array, Float, Int
 from ._validation import (
     Columns,
     all_finite,
-    as_numpy,
     named,
     read_inputs,
     read_outputs,
+    read_weights,
     refuse_infinite,
     refuse_missing,
 )
@@ -115,7 +115,7 @@ def dataset(x, y, *, weights=None, missing: str = "error") -> Dataset:
         raise InputError(
             f"x and y must have the same number of rows; x has {len(inputs.values)}, y has {len(outputs.values)}."
         )
-    return _checked(inputs, outputs, missing, None if weights is None else _read_weights(weights, inputs))
+    return _checked(inputs, outputs, missing, None if weights is None else read_weights(weights, len(inputs.values)))
 
 
 def outputs_only(y, *, missing: str = "keep_outputs") -> Dataset:
@@ -146,16 +146,6 @@ def _checked(inputs: Columns, outputs: Columns, missing: str, weights: np.ndarra
     x, y = inputs.to_jax(), outputs.to_jax()
     own = None if weights is None else jnp.asarray(weights, x.dtype)
     return Dataset(x, y, weights=own, input_names=inputs.names, output_names=outputs.names)
-
-
-def _read_weights(weights, inputs: Columns) -> np.ndarray:
-    values = as_numpy(weights, "weights")
-    if values.shape != (len(inputs.values),):
-        raise InputError(f"One weight per row is needed, {len(inputs.values)} in all; got shape {values.shape}.")
-    values = values.astype(np.float64)
-    if not (np.all(np.isfinite(values)) and np.all(values >= 0.0) and np.any(values > 0.0)):
-        raise InputError("Weights must be finite numbers of 0 or more, and not all 0.")
-    return values
 
 
 def _refuse(inputs: Columns, outputs: Columns) -> tuple[Columns, Columns]:

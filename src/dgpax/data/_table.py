@@ -9,8 +9,9 @@ from typing import Any, NamedTuple, TypeGuard
 import numpy as np
 
 from ..errors import InputError, InputTypeError
+from ._arrays import as_numpy, is_sparse
 from ._frames import column_names, columns_of, is_frame, is_number, series_to_numpy
-from ._validation import as_numpy, is_sparse, read_inputs
+from ._validation import read_inputs
 
 DAY = np.timedelta64(1, "D")
 LONGEST_NAME = 60

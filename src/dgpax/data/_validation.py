@@ -12,6 +12,7 @@ from jax.core import Tracer
 
 from ..errors import DgpaxError, InputError, InputTypeError
 from ..typing import Array, Float
+from ._arrays import as_numpy
 from ._frames import column_names, frame_to_numpy, is_frame, select_columns
 
 _MOST_NAMED = 10
@@ -85,6 +86,19 @@ def read_outputs(y) -> Columns:
     return _refuse_empty(Columns(values.reshape(len(values), -1) if values.ndim == 1 else values, names, "y"))
 
 
+def read_weights(weights: Any, num_rows: int, noun: str = "weight") -> np.ndarray:
+    """How often every row counts, [N]."""
+    values, _ = _read(weights, f"{noun}s")
+    values = np.asarray(values, np.float64)
+    if values.shape != (num_rows,):
+        raise InputError(f"One {noun} per row is needed, {num_rows} in all; got shape {values.shape}.")
+    if not np.all(np.isfinite(values)) or np.any(values < 0.0):
+        raise InputError(f"{noun.capitalize()}s must be finite numbers of 0 or more; masked ones count as NaN.")
+    if not np.any(values > 0.0):
+        raise InputError(f"{noun.capitalize()}s must contain at least one non-zero number.")
+    return values
+
+
 def _refuse_empty(columns: Columns) -> Columns:
     for axis, noun in enumerate(("sample", "feature" if columns.role == "x" else "output")):
         if columns.values.shape[axis] == 0:
@@ -97,6 +111,7 @@ def _refuse_empty(columns: Columns) -> Columns:
 def _read(value: Any, role: str) -> tuple[np.ndarray | Array, tuple[str, ...]]:
     default = np.dtype(jnp.result_type(float))
     if is_frame(value):
+        value = _as_series(value)
         return frame_to_numpy(value, role, default), column_names(value, role)
     array = value if isinstance(value, jax.Array) else as_numpy(value, role)
     _refuse_dtype(array.dtype, role)
@@ -105,32 +120,18 @@ def _read(value: Any, role: str) -> tuple[np.ndarray | Array, tuple[str, ...]]:
         return array.astype(np.float32 if is_float32 else default), ()
 
 
+def _as_series(value: Any) -> Any:
+    """An array of pandas' own kind, which has neither columns nor a name, as a series."""
+    pandas = sys.modules.get("pandas")
+    return pandas.Series(value) if pandas and isinstance(value, pandas.api.extensions.ExtensionArray) else value
+
+
 def _refuse_dtype(dtype: Any, role: str) -> None:
     if isinstance(dtype, np.dtype) and dtype.kind in _REFUSED:
         error, advice = _REFUSED[dtype.kind]
         raise error(f"{advice}; {role} has dtype {dtype}.")
     if not any(jnp.issubdtype(dtype, kind) for kind in (jnp.floating, jnp.integer, jnp.bool_)):
         raise InputTypeError(f"Real numbers are needed; {role} has dtype {dtype}.")
-
-
-def is_sparse(value: Any) -> bool:
-    """Is it in one of SciPy's sparse formats? None is, as long as nobody has imported them."""
-    sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and sparse.issparse(value)
-
-
-def as_numpy(value: Any, role: str) -> np.ndarray:
-    """What NumPy makes of it; masked entries become NaN."""
-    if is_sparse(value):
-        raise InputTypeError(
-            f"{role} is a sparse matrix, which can't be used. If it fits in memory, make it dense: {role}.toarray()."
-        )
-    if isinstance(value, np.ma.MaskedArray) and value.dtype.kind in "fiub":
-        return np.ma.filled(value.astype(np.result_type(value.dtype, np.float32)), np.nan)
-    try:
-        return np.asarray(value)
-    except ValueError as error:
-        raise InputError(f"{role} can't be read as an array: {error}. All rows must have the same length.") from error
 
 
 def all_finite(values: np.ndarray | Array) -> bool:

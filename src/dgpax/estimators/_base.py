@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..data import Encoding, is_frame
+from ..data import Encoding, is_frame, is_sparse, read_weights, refuse_units
 from ..fits import AbstractFit, FitReport
 from ..parameters import table
 from ..recipes import Recipe, Rows, train, train_more
-from ._targets import read_weights
 
 WORDS = {field.name for field in dataclasses.fields(Recipe)}
 
@@ -57,7 +56,8 @@ class AbstractEstimator(BaseEstimator):
     def _encode(self, X: Any, *, learn: bool) -> np.ndarray:
         """The inputs as numbers; columns and their names must be those of the training data."""
         if not is_frame(X):
-            X = X if isinstance(X, list | tuple | np.ndarray) or issparse(X) else np.asarray(X)
+            refuse_units(X, "X")
+            X = X if isinstance(X, list | tuple | np.ndarray) or is_sparse(X) else np.asarray(X)
             if np.ndim(X) != 2:
                 Encoding.of(X)
         validate_data(self, X, reset=learn, skip_check_array=True)
@@ -74,7 +74,7 @@ class AbstractEstimator(BaseEstimator):
         """The arguments, checked."""
         words = {name: value for name, value in self.get_params(deep=False).items() if name in WORDS}
         state = self.random_state
-        seed = state if isinstance(state, int) else int(check_random_state(state).randint(2**31 - 1))
+        seed = int(state) if isinstance(state, Integral) else int(check_random_state(state).randint(2**31 - 1))
         return Recipe(**words, seed=seed, progress=bool(self.verbose))
 
 
@@ -100,5 +100,5 @@ class AbstractSupervised(AbstractEstimator):
     def _rows(self, X: Any, y: Any, sample_weight: Any, *, learn: bool) -> Rows:
         x = self._encode(X, learn=learn)
         targets = self._read_targets(y, len(x), learn=learn)
-        weights = None if sample_weight is None else read_weights(sample_weight, len(x))
+        weights = None if sample_weight is None else read_weights(sample_weight, len(x), "sample weight")
         return Rows(x, targets, weights, self.encoding_.gaps, input_names=self.encoding_.output_names)

@@ -2,6 +2,9 @@
 
 from ..fits import Fit as Fit
 from ..fits import FitReport as FitReport
+from ._arguments import as_seed as as_seed
+from ._arguments import check_count as check_count
+from ._arguments import check_seconds as check_seconds
 from ._base import AbstractEngine as AbstractEngine
 from ._base import AbstractMethod as AbstractMethod
 from ._base import Info as Info
@@ -15,6 +18,7 @@ from ._lbfgs import LBFGS as LBFGS
 from ._loop import Progress as Progress
 from ._loop import Run as Run
 from ._many import fit_many as fit_many
+from ._memory import refuse_beyond_memory as refuse_beyond_memory
 from ._methods import METHODS as METHODS
 from ._methods import as_method as as_method
 from ._natural import NaturalGradient as NaturalGradient

@@ -18,6 +18,7 @@ from ..objectives import AbstractObjective, AbstractTerms
 from ..parameters import combine, find, log_prior, matches, partition
 from ..posteriors import AbstractPosterior
 from ..typing import Array, Bool, Float, Int, PyTree, RandomKey
+from ._arguments import check_count
 from ._mismatch import check_model, largest_kuu
 from ._outcome import Outcome, gp_outcome
 from ._vector import all_finite
@@ -172,6 +173,10 @@ class AbstractEngine(eqx.Module):
 
     max_steps: eqx.AbstractVar[int]
     steps_per_call: eqx.AbstractVar[int]
+
+    def __check_init__(self):
+        check_count(f"{type(self).__name__}(max_steps=...)", self.max_steps, 0)
+        check_count(f"{type(self).__name__}(steps_per_call=...)", self.steps_per_call, 1)
 
     @abc.abstractmethod
     def init(self, problem: Problem, key: RandomKey) -> Any:

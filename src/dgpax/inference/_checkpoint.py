@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 import os
 import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,10 +15,12 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ..errors import InputError, ModelFileError
-from ..storage import PARTIAL, Names, fingerprint, is_plain, read, write
+from ..errors import DgpaxWarning, InputError, ModelFileError
+from ..storage import Names, fingerprint, is_plain, read, write
 from ..typing import PyTree
 from ._base import Problem
+from ._lock import only_here
+from ._signals import Asked, listening
 from ._stopping import AbstractStopping
 
 KIND = "dgpax checkpoint"
@@ -57,6 +62,23 @@ class Saved(NamedTuple):
 NAMES = Names({"Saved": Saved})
 
 
+@contextmanager
+def checkpoints(
+    folder: str | os.PathLike[str] | None, every: float, stopping: AbstractStopping, began: float, **parts: Any
+) -> Iterator[Checkpoints]:
+    """Those of one fit, while it goes on: its folder is locked, and signals are listened to."""
+    if not every >= 0:
+        raise InputError(f"fit(checkpoint_every=...) is a time in seconds; got {every}.")
+    if folder is None:
+        yield Checkpoints(None, {}, None, every, stopping, began, Asked())
+        return
+    folder = _made(Path(folder))
+    identity = _identity(stopping, parts)
+    with only_here(folder), listening() as asked:
+        yield Checkpoints(folder, identity, _find(folder, identity), every, stopping, began, asked)
+    asked.obey()
+
+
 class Checkpoints:
     """The latest checkpoint of one fit, in a folder. Without a folder nothing is kept. Mutable, for one fit.
 
@@ -66,21 +88,20 @@ class Checkpoints:
 
     def __init__(
         self,
-        folder: str | os.PathLike[str] | None,
+        folder: Path | None,
+        identity: dict[str, str],
+        saved: Saved | None,
         every: float,
         stopping: AbstractStopping,
         began: float,
-        **parts: Any,
+        asked: Asked,
     ):
-        if not every >= 0:
-            raise InputError(f"fit(checkpoint_every=...) is a time in seconds; got {every}.")
-        self.every, self.stopping = every, stopping
-        self.folder = None if folder is None else Path(folder)
-        self.identity = {} if folder is None else _identity(stopping, parts)
-        self._saved = None if self.folder is None else _find(self.folder, self.identity)
-        self.stage = 0 if self._saved is None else self._saved.stage
-        self.seconds = 0.0 if self._saved is None else self._saved.seconds
-        self._started, self._written = began, time.perf_counter()
+        self.folder, self.identity, self.every, self.stopping = folder, identity, every, stopping
+        self._saved, self._asked = saved, asked
+        self.stage = 0 if saved is None else saved.stage
+        self.seconds = 0.0 if saved is None else saved.seconds
+        self._started, self._tried = began, time.perf_counter()
+        self._step_written, self._failing = None, False
 
     def enter(self, record: dict[str, Any], problem: Problem, start: Position) -> tuple[Problem, Position]:
         """Where a stage begins: at its start, or where the checkpoint left it. `record` is brought up to date."""
@@ -88,6 +109,7 @@ class Checkpoints:
         if saved is None:
             return problem, start
         trainable, state, best = _filled((problem.trainable(), start.state, start.best), saved.arrays)
+        _refuse_another_record(saved.record, record)
         record.update(saved.record, history=saved.record["history"].tolist())
         record["resumed_at"] = (*record["resumed_at"], record["step"])
         vars(self.stopping).update(saved.stopping)
@@ -96,9 +118,12 @@ class Checkpoints:
         return problem, Position(state, best, saved.best_score, saved.last_step, saved.ended_because)
 
     def keep(self, record: dict[str, Any], problem: Problem, position: Position, *, now: bool) -> None:
-        """Write where the fit stands, now or if it is time."""
+        """Write where the fit stands, now or if it is time. Where it can't be written, the fit goes on all the same.
+
+        It is written at once too if a signal asked for it; after SIGTERM the process ends.
+        """
         clock = time.perf_counter()
-        if self.folder is None or not (now or clock - self._written >= self.every):
+        if self.folder is None or not (now or self._asked.to_write or clock - self._tried >= self.every):
             return
         saved = Saved(
             identity=self.identity,
@@ -111,8 +136,38 @@ class Checkpoints:
             ended_because=position.ended_because,
             arrays=tuple(jax.tree.leaves((problem.trainable(), position.state, position.best))),
         )
-        write(self.folder / FILE, KIND, saved, NAMES)
-        self._written = time.perf_counter()
+        self._write(self.folder, saved, record["step"])
+        self._tried = time.perf_counter()
+        self._asked.obey()
+
+    def _write(self, folder: Path, saved: Saved, step: int) -> None:
+        """Or warn, once until it succeeds again."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            write(folder / FILE, KIND, saved, NAMES)
+        except OSError as error:
+            if not self._failing:
+                kept = "nothing yet" if self._step_written is None else f"step {self._step_written}"
+                warnings.warn(
+                    f"The checkpoint of step {step} can't be written to {folder}: {error}. The fit goes on, and in "
+                    f"{self.every:g} s it is tried again; until then a fit that is killed goes on from {kept}.",
+                    DgpaxWarning,
+                    stacklevel=5,
+                )
+            self._failing = True
+        else:
+            self._step_written, self._failing = step, False
+
+
+def _made(folder: Path) -> Path:
+    """The folder, there if it can be; where it can't, writing will warn."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise InputError(f"checkpoint={str(folder)!r} isn't a folder: there is a file of that name.") from error
+    except OSError as error:
+        LOG.warning("The folder %s can't be made: %s.", folder, error)
+    return folder
 
 
 def _identity(stopping: AbstractStopping, parts: dict[str, Any]) -> dict[str, str]:
@@ -127,9 +182,6 @@ def _plain_attributes(stopping: AbstractStopping) -> dict[str, Any]:
 
 def _find(folder: Path, identity: dict[str, str]) -> Saved | None:
     """The checkpoint of this fit, None if there is none yet, or an error if it is another fit's."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for left_by_a_killed_process in folder.glob(f".{FILE}.*{PARTIAL}"):
-        left_by_a_killed_process.unlink(missing_ok=True)
     if not (folder / FILE).exists():
         return None
     saved = read(folder / FILE, KIND, NAMES)
@@ -148,6 +200,14 @@ def _filled(like: PyTree, arrays: tuple[Any, ...]) -> PyTree:
     """The same structure with these arrays."""
     leaves, structure = jax.tree.flatten(like)
     shapes = [(leaf.shape, leaf.dtype) for leaf in leaves]
-    if shapes != [(array.shape, array.dtype) for array in arrays]:
+    if shapes != [(np.shape(array), getattr(array, "dtype", None)) for array in arrays]:
         raise ModelFileError("The checkpoint's arrays are of other shapes: it was written by another version of dgpax.")
     return jax.tree.unflatten(structure, arrays)
+
+
+def _refuse_another_record(saved: dict[str, Any], record: dict[str, Any]) -> None:
+    """The saved record must have what this version's has."""
+    history = saved.get("history")
+    same = saved.keys() == record.keys() and isinstance(history, np.ndarray) and history.ndim == 1
+    if not same or any(type(saved[name]) is not type(record[name]) for name in record if name != "history"):
+        raise ModelFileError("The checkpoint's record isn't one of a fit: it was written by another version of dgpax.")

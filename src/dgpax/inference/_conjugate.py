@@ -24,12 +24,16 @@ from ..typing import PyTree
 from ._base import AbstractMethod
 from ._hyperparameters import WithJacobian, averaged_outcome
 from ._lbfgs import LBFGS
+from ._memory import refuse_beyond_memory
+from ._mismatch import check_model
 from ._outcome import gp_outcome
 from ._starts import worthwhile_starts
 
 CHUNK_ROWS = 10_000
 """Rows at a time for what isn't differentiated, where chunks cost nothing."""
 TREATMENTS = ("point", "averaged")
+MATRICES = 3
+"""Of all rows by all rows, that there are at once: the covariance, its factor and its inverse."""
 
 
 class AbstractConjugate(AbstractMethod):
@@ -80,6 +84,15 @@ class Exact(AbstractConjugate):
 
     hyperparameters: str = eqx.field(static=True, default="point")
     num_draws: int = eqx.field(static=True, default=16)
+
+    def check(self, model, data):
+        if isinstance(data, Dataset):
+            refuse_beyond_memory(
+                MATRICES * data.num_rows**2 * data.x.dtype.itemsize,
+                f"Exact inference on {data.num_rows:,} rows",
+                'Use inference="sparse" or "variational", or fewer rows.',
+            )
+        return check_model(model, data)
 
     def evidence(self, model, data):
         return log_evidence(model, data)

@@ -18,8 +18,9 @@ from ..fits import AbstractFit, Fit, FitReport
 from ..model import DeepGP
 from ..parameters import cast, find, freeze
 from ..typing import Array, Float, PyTree, RandomKey
+from ._arguments import as_seed, check_seconds
 from ._base import AbstractEngine, AbstractMethod, Problem
-from ._checkpoint import Checkpoints
+from ._checkpoint import checkpoints
 from ._loop import Limits, Progress, Run, suitable_blas_threads, train
 from ._methods import as_method
 from ._mismatch import explaining_shapes
@@ -75,7 +76,8 @@ def fit(
 
     `checkpoint` is a folder of this fit's own, into which it writes where it stands every `checkpoint_every` seconds.
     The same call, after the process was killed, goes on from there to the same result, bit for bit on the same
-    machine; `report.resumed_at` says from which steps. Time that was used before counts, and callbacks begin anew.
+    machine; `report.resumed_at` says from which steps. Time that was used before counts, and callbacks begin anew. With
+    it SIGUSR1 writes a checkpoint, and SIGTERM writes one and ends the process.
 
     >>> import numpy as np
     >>> import dgpax
@@ -88,28 +90,30 @@ def fit(
     """
     method = as_method(inference)
     engine = method.default_engine() if engine is None else engine
-    began = time.perf_counter()
+    seed, began = as_seed(seed), time.perf_counter()
+    check_seconds("fit(max_seconds=...)", max_seconds)
     task = Task.of(method, model, data, seed)
     target, to_do = task.target, method.stages(task.target)
     run = Run() if to_do else Run(stopped_because="there was nothing to train", converged=True)
     stopping = stopping or NeverStop()
     parts = {"model": model, "data": data, "inference": method, "engine": engine, "seed": seed}
-    checkpoints = Checkpoints(checkpoint, checkpoint_every, stopping, began, **parts)
-    started = began - checkpoints.seconds
+    kept = checkpoints(checkpoint, checkpoint_every, stopping, began, **parts)
     shapes = explaining_shapes(method, target, task.prepared)
     threads = suitable_blas_threads(method.largest_matrix(model, data))
     early = engine.has_rule or not isinstance(stopping, NeverStop)
-    deadline = None if max_seconds is None else started + max_seconds
-    with shapes, threads, progress_bar(engine.max_steps * len(to_do), progress, early, deadline) as bar:
-        limits = Limits(started, max_seconds, stopping, callbacks, bar.show)
-        for stage in range(checkpoints.stage, len(to_do)):
-            checkpoints.stage = stage
-            bar.compiling()
-            starts = method.starts(target, task.scaled) if stage == 0 else ()
-            problem = Problem(method, target, task.prepared, to_do[stage], starts)
-            target = train(run, engine, problem, jr.key(seed), limits, checkpoints)
-            if run.interrupted or run.gave_up:
-                break
+    with kept as saved, shapes, threads:
+        started = began - saved.seconds
+        deadline = None if max_seconds is None else started + max_seconds
+        with progress_bar(engine.max_steps * len(to_do), progress, early, deadline) as bar:
+            limits = Limits(started, max_seconds, stopping, callbacks, bar.show)
+            for stage in range(saved.stage, len(to_do)):
+                saved.stage = stage
+                bar.compiling()
+                starts = method.starts(target, task.scaled) if stage == 0 else ()
+                problem = Problem(method, target, task.prepared, to_do[stage], starts)
+                target = train(run, engine, problem, jr.key(seed), limits, saved)
+                if run.interrupted or run.gave_up:
+                    break
     result = conclude(task, run, method, engine, target, started)
     if run.gave_up:
         raise complaint(run, result)

@@ -18,6 +18,7 @@ from ..errors import DgpaxWarning, InputError
 from ..fits import Fit
 from ..model import DeepGP
 from ..typing import Array, Bool, PyTree
+from ._arguments import as_seed, check_seconds
 from ._base import AbstractEngine, AbstractMethod, Problem, keep_where, take_steps
 from ._fit import Task, complaint, conclude
 from ._loop import Limits, Progress, Run, end_of_call, suitable_blas_threads
@@ -58,7 +59,8 @@ def fit_many(
     started = time.perf_counter()
     shared = isinstance(inference, str | AbstractMethod)
     methods = [as_method(inference)] * len(models) if shared else list(inference)
-    seeds = [0] * len(models) if seeds is None else list(seeds)
+    seeds = [0] * len(models) if seeds is None else [as_seed(seed) for seed in seeds]
+    check_seconds("fit_many(max_seconds=...)", max_seconds)
     if not len(models) == len(datasets) == len(seeds) == len(methods) or not models:
         raise InputError(
             f"fit_many needs as many models as datasets, seeds and methods, at least one; got {len(models)}, "

@@ -11,8 +11,10 @@ from ..estimators import AbstractEstimator
 from ..fits import AbstractFit
 from ..storage import read, write
 from ._estimators import SavedEstimator, as_estimator, as_saved
+from ._ranges import refuse_other_columns, refuse_ranges
 from ._registry import REGISTRY
 from ._table_model import TableModel
+from ._use import traced
 
 KIND = "dgpax model"
 Saved = AbstractFit | TableModel
@@ -58,9 +60,15 @@ def load_model(path: str | os.PathLike[str], *, own: Sequence[type | Callable] =
         ...
     dgpax.errors.ModelFileError: There is no file nowhere.dgpax...
     """
-    fitted = read(path, KIND, REGISTRY.with_own(tuple(own)))
-    if isinstance(fitted, SavedEstimator):
-        return as_estimator(fitted)
-    if not isinstance(fitted, Saved):
-        raise ModelFileError(f"{path} holds a {type(fitted).__name__}, not a fitted model.")
-    return fitted
+    value = read(path, KIND, REGISTRY.with_own(tuple(own)))
+    if isinstance(value, SavedEstimator):
+        return as_estimator(value)
+    if not isinstance(value, Saved):
+        raise ModelFileError(f"{path} holds a {type(value).__name__}, not a fitted model.")
+    fitted = value.fit if isinstance(value, TableModel) else value
+    refuse_ranges(fitted)
+    if isinstance(value, TableModel):
+        refuse_other_columns(value.encoding, fitted)
+    if not own:  # what other people's classes need is theirs to know
+        traced(fitted)
+    return value

@@ -71,6 +71,10 @@ class LocationDraws(AbstractLayerwise):
         """The leading axes of the draws."""
         return self.values.shape[:-2]
 
+    def suitable_samples(self, wanted):
+        """One for every draw, where there are several."""
+        return self.shape[0] if self.shape else wanted
+
     def begin(self, layers):
         own = independent_gps(layers)
         frames = self._frames(own)

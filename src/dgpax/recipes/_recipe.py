@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..errors import InputError, UnknownNameError
+from ..inference import as_seed, check_count, check_seconds
 from ..posteriors import POSTERIORS
 from ..stride import Composition, Convolution, Injective, Residual
 from ._observations import LIKELIHOODS
@@ -46,9 +47,10 @@ class Recipe:
         if self.inference in ONE_LAYER and self.num_layers not in (None, 1):
             raise InputError(f'inference="{self.inference}" is for one layer; got num_layers={self.num_layers}.')
         for name in AT_LEAST_ONE:
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise InputError(f"{name} must be at least 1; got {value}.")
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name), 1)
+        check_seconds("max_time", self.max_time)
+        check_count("A seed (random_state)", as_seed(self.seed), 0)
 
     @property
     def depth(self) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..data import Dataset
 from ..errors import InputError
+from ..inference import refuse_beyond_memory
 
 SMALLEST = 64
 DOUBLING_UP_TO = 512
@@ -52,6 +53,12 @@ class Rows(NamedTuple):
 
     def repeated(self, inference: str) -> Dataset:
         """Without weights, each row as often as it counts."""
+        total, columns = float(self.counts.sum()), self.x.shape[1] + self.y.shape[1]
+        refuse_beyond_memory(
+            total * columns * self.x.dtype.itemsize,
+            f'inference="{inference}" repeats rows by their weights: {total:,.6g} rows, which',
+            'Use inference="variational", which takes weights as they are, or divide them.',
+        )
         counts = np.round(self.counts).astype(int)
         if np.any(counts != self.counts):
             raise InputError(

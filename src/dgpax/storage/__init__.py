@@ -5,10 +5,11 @@ only be one that the reader knows already.
 """
 
 from ._file import FORMAT_VERSION as FORMAT_VERSION
-from ._file import PARTIAL as PARTIAL
 from ._file import read as read
 from ._file import write as write
 from ._fingerprint import fingerprint as fingerprint
 from ._names import Names as Names
+from ._names import field_names as field_names
 from ._names import is_record as is_record
+from ._types import conforms as conforms
 from ._values import is_plain as is_plain

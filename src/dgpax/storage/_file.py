@@ -5,27 +5,30 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import secrets
+import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from ..errors import ModelFileError
+from ._atomic import write_whole
+from ._decoding import decode
+from ._limits import MOST_ARRAYS, MOST_AXES
 from ._names import Names
-from ._values import DTYPES, decode, encode
+from ._values import DTYPES, encode
 
 FORMAT_VERSION = 1
-PARTIAL = ".partial"
-"""How the name of a file ends while it is written."""
 
 
 def write(path: str | os.PathLike[str], kind: str, value: Any, names: Names) -> None:
     """Write a value. The file is there in full or, if anything fails, as it was before."""
-    path = Path(path)
-    structure, arrays = encode(value, names)
+    try:
+        structure, arrays = encode(value, names)
+    except RecursionError as error:
+        raise ModelFileError("What is saved is nested too deeply, which a file can't hold.") from error
     listed = {
         name: {"dtype": str(array.dtype), "shape": list(array.shape), "sha256": _digest(_bytes(array))}
         for name, array in arrays.items()
@@ -37,14 +40,26 @@ def write(path: str | os.PathLike[str], kind: str, value: Any, names: Names) -> 
         "contents": contents,
         "sha256": _digest(contents.encode("utf-8")),
     }
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}{PARTIAL}")
-    try:
-        save_file(arrays, partial, metadata=metadata)
-        with partial.open("rb+") as file:
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(Path(path), _as_safetensors(arrays, metadata))
+
+
+def _as_safetensors(arrays: dict[str, np.ndarray], metadata: dict[str, str]) -> Iterator[Any]:
+    """The parts of such a file: the length of its header, the header, and the arrays without a copy of them.
+
+    Arrays of wider numbers come first, so that all lie at multiples of their size.
+    """
+    ordered = sorted(arrays.items(), key=lambda item: (-item[1].itemsize, item[0]))
+    header: dict[str, Any] = {"__metadata__": metadata}
+    end = 0
+    for name, array in ordered:
+        start, end = end, end + array.nbytes
+        header[name] = {"dtype": DTYPES[str(array.dtype)], "shape": list(array.shape), "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":")).encode("ascii")
+    text += b" " * (-len(text) % 8)
+    yield struct.pack("<Q", len(text))
+    yield text
+    for _, array in ordered:
+        yield _bytes(array)
 
 
 def read(path: str | os.PathLike[str], kind: str, names: Names) -> Any:
@@ -93,11 +108,13 @@ def _refuse_other_arrays(path: Path, file: Any, listed: dict[str, Any]) -> None:
     """Names, types and shapes in the header must be those of the list; nothing is allocated yet."""
     if set(file.keys()) != set(listed):
         _refuse(path, "its arrays aren't those of its structure")
+    if len(listed) > MOST_ARRAYS:
+        _refuse(path, f"it has {len(listed):,} arrays; up to {MOST_ARRAYS:,} are believed")
     for name, entry in listed.items():
         header = file.get_slice(name)
         match entry:
             case {"dtype": str(dtype), "shape": list(shape), "sha256": str(), **rest} if not rest:
-                if DTYPES.get(dtype) == header.get_dtype() and header.get_shape() == shape:
+                if DTYPES.get(dtype) == header.get_dtype() and header.get_shape() == shape and len(shape) <= MOST_AXES:
                     continue
         _refuse(path, f"the array {name[:100]} has another type or shape than its structure says")
 
@@ -105,6 +122,8 @@ def _refuse_other_arrays(path: Path, file: Any, listed: dict[str, Any]) -> None:
 def _checked(path: Path, name: str, array: np.ndarray, entry: dict[str, Any]) -> np.ndarray:
     if _digest(_bytes(array)) != entry["sha256"]:
         _refuse(path, f"the checksum of the array {name[:100]} is wrong: it was changed or damaged")
+    if array.dtype == bool and np.any(_bytes(array) > 1):
+        _refuse(path, f"the array {name[:100]} holds truth values that are neither true nor false")
     return array
 
 

@@ -1,4 +1,4 @@
-"""Values as JSON and named arrays, and back.
+"""Values as JSON and named arrays; `_decoding` has the way back.
 
 None, booleans, integers, text and finite floats stand for themselves, a JSON array for a tuple. Everything else is an
 object with a "kind".
@@ -10,11 +10,11 @@ import math
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from ..errors import ModelFileError
-from ._names import Names, field_names, is_record, make
+from ._limits import DEEPEST
+from ._names import Names, field_names, is_record
 
 DTYPES = {"bool": "BOOL", "float16": "F16", "float32": "F32", "float64": "F64"} | {
     f"{sign}int{bits}": f"{letter}{bits}" for sign, letter in (("", "I"), ("u", "U")) for bits in (8, 16, 32, 64)
@@ -44,8 +44,17 @@ class _Encoder:
         self.names = names
         self.arrays: dict[str, np.ndarray] = {}
         self._seen: dict[int, tuple[Any, str]] = {}
+        self._depth = 0
 
     def node(self, value: Any, path: str) -> Any:
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise ModelFileError(f"{_place(path[:100])}… is nested more than {DEEPEST} deep, which a file can't hold.")
+        encoded = self._node(value, path)
+        self._depth -= 1
+        return encoded
+
+    def _node(self, value: Any, path: str) -> Any:
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -97,76 +106,11 @@ class _Encoder:
         return {"kind": "array", "name": name, "of": _home(value)}
 
 
-def decode(node: Any, arrays: dict[str, np.ndarray], names: Names) -> Any:
-    """The value that `encode` was given."""
-    match node:
-        case None | bool() | int() | float() | str():
-            return node
-        case list():
-            return tuple(decode(item, arrays, names) for item in node)
-        case {"kind": "float", "value": "nan" | "inf" | "-inf" as value, **rest} if not rest:
-            return float(value)
-        case {"kind": "list", "items": list(items), **rest} if not rest:
-            return [decode(item, arrays, names) for item in items]
-        case {"kind": "dict", "items": list(items), **rest} if not rest:
-            return dict(_pair(item, arrays, names) for item in items)
-        case {"kind": "named", "name": str(name), **rest} if not rest:
-            return names.find(name)
-        case {"kind": "array", "name": str(name), "of": str(home), **rest} if not rest and name in arrays:
-            return _rebuild(arrays[name], home)
-        case {"kind": "record", "class": str(name), "fields": dict(fields), **rest} if not rest:
-            return _record(name, fields, arrays, names)
-    raise ModelFileError(f"The file holds a part that isn't understood: {str(node)[:100]}.")
-
-
-def _pair(item: Any, arrays: dict[str, np.ndarray], names: Names) -> tuple[str | int, Any]:
-    match item:
-        case [str() | int() as key, value]:
-            return key, decode(value, arrays, names)
-    raise ModelFileError(f"The file holds a dictionary entry that isn't understood: {str(item)[:100]}.")
-
-
-def _record(name: str, fields: dict[str, Any], arrays: dict[str, np.ndarray], names: Names) -> Any:
-    kind = names.find(name)
-    if not is_record(kind):
-        raise ModelFileError(f"The file uses {name!r} as a class, which it isn't.")
-    if set(fields) != set(field_names(kind)):
-        wrong = ", ".join(sorted(set(fields) ^ set(field_names(kind))))
-        raise ModelFileError(
-            f"{name} has the fields {', '.join(field_names(kind))}; the file differs in {wrong[:200]}. It was written "
-            "by another version of dgpax."
-        )
-    return make(kind, {name: decode(fields[name], arrays, names) for name in field_names(kind)})
-
-
 def _home(value: Any) -> str:
     """Whose array it is; one of JAX without a dtype of its own (from a Python number) is "weak"."""
     if isinstance(value, jax.Array):
         return "weak" if value.weak_type else "jax"
     return "numpy" if isinstance(value, np.ndarray) else "scalar"
-
-
-def _rebuild(array: np.ndarray, home: str) -> Any:
-    match home:
-        case "jax":
-            return _exactly(jnp.asarray(array), array)
-        case "weak":
-            zeros = jnp.broadcast_to(jnp.asarray(array.dtype.type(0).item()), array.shape)
-            return _exactly(zeros.at[...].set(array), array)
-        case "numpy":
-            return array
-        case "scalar":
-            return array[()]
-    raise ModelFileError(f"The file holds an array of {home[:100]!r}, which isn't known.")
-
-
-def _exactly(value: jax.Array, array: np.ndarray) -> jax.Array:
-    if value.dtype != array.dtype:
-        raise ModelFileError(
-            f"The file holds {array.dtype} numbers, which would become {value.dtype} here: 64-bit numbers are switched "
-            "off. Unset JAX_ENABLE_X64=0, or jax.config.update('jax_enable_x64', True)."
-        )
-    return value
 
 
 def _place(path: str) -> str:
