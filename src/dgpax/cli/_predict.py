@@ -10,21 +10,22 @@ import numpy as np
 import typer
 
 from .. import report
+from ..data import Table
 from ..io import TableModel
 from ..likelihoods import AbstractClassification
 from ..prediction import class_probabilities, predict_moments, predict_quantiles
 from ._app import app, metric_table, print_json, say
+from ._csv import csv_text, refuse_overwriting
 from ._fit import provenance
-from ._model import load_table_model, with_target
-from ._source import table_of
-from ._tables import csv_text, read_table
+from ._model import inputs_of, load_table_model, with_target
+from ._options import Json
+from ._source import read_with_notes, table_of
 
 ModelPath = Annotated[Path, typer.Argument(help="A model that `dgpax fit` or dgpax.save wrote.")]
 TableName = Annotated[str, typer.Argument(help="A CSV or Parquet file, or a named dataset (its held-out rows).")]
 Level = Annotated[float, typer.Option(min=0.01, max=0.999, help="Probability of the intervals.")]
-Split = Annotated[int, typer.Option(help="Which standard split of a named dataset.")]
-Seed = Annotated[int, typer.Option(help="Seed of the samples of inner layers.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
+Split = Annotated[int, typer.Option(min=0, help="Which standard split of a named dataset.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the samples of inner layers.")]
 Target = Annotated[str | None, typer.Option(help="The column with the truth. [default: that of the training data]")]
 
 
@@ -35,16 +36,22 @@ def predict_command(
     output: Annotated[Path | None, typer.Option(help="CSV file to write. [default: print it]")] = None,
     level: Level = 0.9,
     quantile: Annotated[list[float] | None, typer.Option(help="A quantile to add, such as 0.99; repeatable.")] = None,
+    keep: Annotated[str | None, typer.Option(help="Columns of the table to write, too, such as id,date.")] = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
     """Predict the rows of a table: mean, standard deviation and interval, or the probability of every class.
 
-    Examples: dgpax predict model.dgpax new.csv --output predictions.csv · dgpax predict model.dgpax new.csv --json
+    Examples: dgpax predict model.dgpax new.csv --output predictions.csv · dgpax predict model.dgpax new.csv --json ·
+    dgpax predict model.dgpax new.csv --keep id,date
     """
+    if output is not None:
+        refuse_overwriting(output, source, model)
     loaded = load_table_model(model)
-    columns = predictions(loaded, loaded.encoding.apply(read_table(source).columns), level, quantile or [], seed)
-    listed = {name: values.tolist() for name, values in columns.items()}
+    table = read_with_notes(source, like=loaded.written)
+    kept = _kept(table, keep)
+    columns = predictions(loaded, inputs_of(loaded, table), level, quantile or [], seed)
+    listed = kept | {name: values.tolist() for name, values in columns.items()}
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(csv_text(listed), encoding="utf-8")
@@ -65,7 +72,7 @@ def evaluate_command(
     Examples: dgpax evaluate model.dgpax new.csv · dgpax evaluate dgpax-output/energy-0.dgpax energy --json
     """
     loaded = _judged_by(load_table_model(model), target)
-    test = with_target(loaded, table_of(source, split))
+    test = with_target(loaded, table_of(source, split, loaded.written))
     scores = report.scores(loaded.fit, test, level=level, seed=seed)
     say(f"{source}: {test.num_rows} rows, target {loaded.target}", quiet=json)
     say(metric_table(scores), quiet=json)
@@ -87,8 +94,9 @@ def report_command(
 
     Examples: dgpax report model.dgpax new.csv --output new.html
     """
+    refuse_overwriting(output, source, model)
     loaded = _judged_by(load_table_model(model), target)
-    test = with_target(loaded, table_of(source, split))
+    test = with_target(loaded, table_of(source, split, loaded.written))
     made = {f"{key} (training)": value for key, value in loaded.details} | provenance(source)
     path = report.write(
         output, loaded.fit, None, test, title=f"{loaded.target}: a report", level=level, classes=loaded.classes,
@@ -113,6 +121,13 @@ def predictions(
     found = {f"{name} mean": np.asarray(mean)[:, 0], f"{name} std": np.sqrt(np.asarray(variance))[:, 0]}
     found |= {f"{name} low {level:.4g}": low, f"{name} high {level:.4g}": high}
     return found | {f"{name} q{q:g}": values for q, values in zip(quantiles, others, strict=True)}
+
+
+def _kept(table: Table, names: str | None) -> dict[str, list[str]]:
+    """Columns as they stand in the file, by names with commas between them."""
+    chosen = [] if names is None else [names] if names in table.columns else [name.strip() for name in names.split(",")]
+    table.require(chosen)
+    return {name: list(table.columns[name].cells) for name in chosen}
 
 
 def _judged_by(model: TableModel, target: str | None) -> TableModel:

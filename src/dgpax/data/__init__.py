@@ -1,7 +1,8 @@
 """Data: checking, scaling, minibatches, and a catalogue of named sets.
 
 `dataset` turns what the user has into a `Dataset`; `standardise` gives the `Scaling` that travels with a model;
-`minibatch` draws the batch of a step; `load` knows public datasets by name; `read_table` reads a file as a person would.
+`minibatch` draws the batch of a step; `load` knows public datasets by name; `read_table` reads a
+table from a file as a person would.
 """
 
 from ._catalogue import Catalogue as Catalogue

@@ -179,7 +179,7 @@ def _learn(name: str, column: Column) -> NumberColumn | CategoryColumn:
 
 def _categories(column: Column) -> list[str]:
     if column.is_number:
-        return [MISSING if np.isnan(entry) else f"{entry:g}" for entry in column.values]
+        return [MISSING if np.isnan(entry) else f"{entry:.15g}" for entry in column.values]
     return [MISSING if entry is None else entry for entry in column.values]
 
 

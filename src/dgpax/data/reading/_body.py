@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 from ...errors import InputError
@@ -11,10 +12,9 @@ from ._lines import Line, has_values, is_value
 from ._words import lines_named, on_one_line, quoted, sentence
 
 MOST_BELOW = 10
-TOTALS = frozenset(
-    "total totals sum subtotal average mean avg summe gesamt gesamtsumme insgesamt durchschnitt mittelwert totale somme "
-    "moyenne suma media totaal".split()
-) | {"grand total", "overall total", "total général", "total general"}
+_TOTALS = """total totals sum subtotal average mean avg summe gesamt gesamtsumme insgesamt durchschnitt mittelwert
+totale somme moyenne suma media totaal"""
+TOTALS = frozenset(_TOTALS.split()) | {"grand total", "overall total", "total général", "total general"}
 """What a last row may call itself that holds sums or means of the others, in lower case."""
 
 
@@ -63,7 +63,7 @@ def _as_wide_as_names(sheet: Sheet, where: str, separator: str) -> Sheet:
 
 
 def _begin_with_row_names(sheet: Sheet, separator: str) -> bool:
-    """As R writes them: one cell more than names, whose first is a word, or in files without decimal commas a number."""
+    """As R writes them: one cell more than names, the first a word, or in files without decimal commas a number."""
     firsts = [row.cells[0] for row in sheet.rows]
     one_more = all(len(row.cells) == len(sheet.names) + 1 for row in sheet.rows)
     return one_more and len(set(firsts)) == len(firsts) and (separator != "," or not any(map(is_value, firsts)))
@@ -122,7 +122,7 @@ def _label_of_total(row: Line) -> str | None:
 
 def _with_names(sheet: Sheet, where: str) -> Sheet:
     """Every column with a name of its own; trailing columns without a name and without values are left out."""
-    names, width = [" ".join(name.split()) for name in sheet.names], len(sheet.names)
+    names, width = [re.sub(r"\s*[\r\n]\s*", " ", name) for name in sheet.names], len(sheet.names)
     while width > 1 and not names[width - 1] and not any(row.cells[width - 1] for row in sheet.rows):
         width -= 1
     notes = list(sheet.notes)

@@ -17,6 +17,10 @@ class Cell(NamedTuple):
     second: Any
     remark: str = ""
 
+    def by(self, convention: int) -> Any:
+        """What it is by one of the conventions, 0 or 1."""
+        return self.second if convention else self.first
+
     @property
     def is_open(self) -> bool:
         """Whether both conventions read it, each in its own way."""
@@ -25,4 +29,4 @@ class Cell(NamedTuple):
 
 def conventions(cells: Collection[Cell]) -> frozenset[int]:
     """Which of the two, 0 and 1, read all cells."""
-    return frozenset(which for which in (0, 1) if all(cell[which] is not None for cell in cells))
+    return frozenset(which for which in (0, 1) if all(cell.by(which) is not None for cell in cells))

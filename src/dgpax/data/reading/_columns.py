@@ -88,7 +88,7 @@ def _of_words(
 
 
 def _without_labels(read: dict[str, Cell]) -> dict[str, Cell]:
-    """Without numbers that a word of their own makes labels, as "1st", "2nd", "3rd"; one word in all cells is a unit."""
+    """Without numbers that words make labels, as "1st", "2nd", "3rd"; the same word in all cells is a unit."""
     labels = {text: cell for text, cell in read.items() if cell.remark and not is_unit(cell.remark)}
     same = len({cell.remark for cell in read.values()}) == 1
     if labels and not (same and len({cell.first or cell.second for cell in read.values()}) >= FEWEST_OF_A_UNIT):

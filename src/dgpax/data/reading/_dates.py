@@ -12,20 +12,15 @@ from ._cell import Cell
 MONTH, QUARTER, TWO_DIGITS, COMPACT, ZONE = "month", "quarter", "two digits", "compact", "zone"
 """What is peculiar about a date, as its remark."""
 
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        "jan jän|feb|mar mär mrz|apr|may mai|jun|jul|aug|sep|oct okt|nov|dec dez".split("|"), 1
-    )
-    for name in names.split()
-}
+_MONTHS = {"jan": 1, "jän": 1, "feb": 2, "mar": 3, "mär": 3, "mrz": 3, "apr": 4, "may": 5, "mai": 5, "jun": 6, "jul": 7,
+           "aug": 8, "sep": 9, "oct": 10, "okt": 10, "nov": 11, "dec": 12, "dez": 12}  # fmt: skip
 _NAME = r"(?P<name>[^\W\d_]{3,9})\.?"
 _YEAR = r"(?P<y>[12]\d{3})"
 _SHORT_YEAR = r"(?P<y>[12]\d{3}|\d\d)"
-_TIME = (
-    r"(?:(?:T|,? +)(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d(?:[.,]\d{1,9})?))?(?: ?(?P<half>[AaPp]\.?[Mm]\.?))?"
-    r"(?: ?(?P<zone>Z|UTC|GMT|[-+]\d\d(?::?\d\d)?))?)?"
-)
+_SECONDS = r"(?::(?P<second>\d\d(?:[.,]\d{1,9})?))?"
+_HALF = r"(?: ?(?P<half>[AaPp]\.?[Mm]\.?))?"
+_ZONE = r"(?: ?(?P<zone>Z|UTC|GMT|[-+]\d\d(?::?\d\d)?))?"
+_TIME = rf"(?:(?:T|,? +)(?P<hour>\d{{1,2}}):(?P<minute>\d\d){_SECONDS}{_HALF}{_ZONE})?"
 _YEAR_FIRST = re.compile(rf"{_YEAR}(?P<mark>[-/.])(?P<a>\d{{1,2}})(?P=mark)(?P<b>\d{{1,2}}){_TIME}", re.ASCII)
 _YEAR_LAST = re.compile(rf"(?P<a>\d{{1,2}})(?P<mark>[-/.])(?P<b>\d{{1,2}})(?P=mark){_SHORT_YEAR}{_TIME}", re.ASCII)
 _DAY_NAME = re.compile(rf"(?P<d>\d{{1,2}})(?:\.|st|nd|rd|th)?[ -]*{_NAME},?[ -]*{_SHORT_YEAR}{_TIME}")
@@ -55,7 +50,7 @@ def compact_date(cell: str) -> Cell | None:
     """Eight digits as a date: 20210103."""
     if not _COMPACT.fullmatch(cell):
         return None
-    return _only(lambda: datetime.strptime(cell, "%Y%m%d"), COMPACT)  # noqa: DTZ007
+    return _only(lambda: datetime.strptime(cell, "%Y%m%d"), COMPACT)
 
 
 def clock(cell: str) -> Cell | None:
@@ -77,15 +72,18 @@ def clock(cell: str) -> Cell | None:
 
 def _of_numbers(cell: str) -> Cell | None:
     if found := _YEAR_FIRST.fullmatch(cell):
-        return _only(lambda: _moment(found, int(found["a"]), int(found["b"])), ZONE if found["zone"] else "")
-    if not (found := _YEAR_LAST.fullmatch(cell)):
+        return _by_places(found, "b", "a")
+    found = _YEAR_LAST.fullmatch(cell)
+    if found is None:
         return None
-    day_first, month_first = (
-        _only(lambda m=month, d=day: _moment(found, int(found[m]), int(found[d]))) for day, month in ("ab", "ba")
-    )
-    if day_first is month_first is None:
-        return None
-    return Cell(day_first and day_first.first, month_first and month_first.first, _peculiar(found))
+    day_first, month_first = _by_places(found, "a", "b"), _by_places(found, "b", "a")
+    if day_first is None or month_first is None:
+        return day_first._replace(second=None) if day_first else month_first and month_first._replace(first=None)
+    return day_first._replace(second=month_first.second)
+
+
+def _by_places(found: re.Match[str], day: str, month: str) -> Cell | None:
+    return _only(lambda: _moment(found, int(found[month]), int(found[day])), _peculiar(found))
 
 
 def _of_names(cell: str) -> Cell | None:

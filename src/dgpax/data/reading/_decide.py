@@ -31,7 +31,9 @@ class Decision(NamedTuple):
 
 def evidence(drafts: Sequence[Draft], separator: str) -> Evidence:
     """What the columns say that leave no choice."""
-    clear = {kind: [d.conventions for d in drafts if d.kind == kind and len(d.conventions) == 1] for kind in (NUMBER, DATE)}
+    clear = {
+        kind: [d.conventions for d in drafts if d.kind == kind and len(d.conventions) == 1] for kind in (NUMBER, DATE)
+    }
     return Evidence(
         frozenset(which for found in clear[NUMBER] for which in found),
         frozenset(which for found in clear[DATE] for which in found),
@@ -66,7 +68,7 @@ def _decimal(draft: Draft, wishes: Wishes, known: Evidence) -> Decision:
 
 
 def _open_number(draft: Draft, text: str, convention: int) -> Remark:
-    value, sign = draft.cells[text][convention], "dot" if "." in text else "comma"
+    value, sign = draft.cells[text].by(convention), "dot" if "." in text else "comma"
     is_decimal = MARKS[convention] in text
     meaning = "the decimal mark" if is_decimal else "a mark of thousands"
     other = MARKS[1 - convention]
@@ -93,7 +95,7 @@ def _order(draft: Draft, wishes: Wishes, known: Evidence) -> Decision:
         Remark(
             f"Dates are taken to be {ORDERS[convention]}, which they don't show",
             draft.name,
-            f"{text!r} is {draft.cells[text][convention]:%Y-%m-%d}",
+            f"{text!r} is {draft.cells[text].by(convention):%Y-%m-%d}",
             f"If they aren't, say --dates {ORDERS[1 - convention]}.",
         ),
     )

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-ALWAYS = frozenset(
-    "na n/a n.a. n.a #n/a #na nan null none ? nat <na> (null) \\n nil #null! #div/0! #value! #ref! #num! #name?".split()
-) | {"", "not available", "keine angabe", "k.a.", "k. a."}
+_ALWAYS = r"""na n/a n.a. n.a #n/a #na nan null none ? nat <na> (null) \n nil #null! #div/0! #value! #ref! #num!
+#name?"""
+_SIGNS = "- -- --- – — . .. ... … * / //"
+_WORDS = "n.d. nd missing unknown unbekannt tbd n/d s/d"
+ALWAYS = frozenset(_ALWAYS.split()) | {"", "not available", "keine angabe", "k.a.", "k. a."}
 """What is a gap in every column, in lower case."""
-AMONG_OTHERS = frozenset("- -- --- – — . .. ... … * n.d. nd missing unknown unbekannt tbd n/d s/d / //".split())
-"""What is a gap among numbers, dates and times, in lower case."""
-SIGNS = frozenset("- -- --- – — . .. ... … * / //".split())
+SIGNS = frozenset(_SIGNS.split())
 """What is a gap among words, too."""
+AMONG_OTHERS = SIGNS | frozenset(_WORDS.split())
+"""What is a gap among numbers, dates and times, in lower case."""
 
 
 def is_gap(cell: str, further: Collection[str] = ()) -> bool:

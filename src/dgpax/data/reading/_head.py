@@ -35,7 +35,9 @@ def with_head(lines: list[Line], where: str) -> Sheet:
         notes.append(f"{sentence(above)} above the table left out: {on_one_line(lines[0].cells)}.")
     names = head.cells
     if _is_of_values(head, rows):
-        notes.append(f"Line {head.number} holds values, so there are no names; columns are called column 1, column 2, …")
+        notes.append(
+            f"Line {head.number} holds values, so there are no names; columns are called column 1, column 2, …"
+        )
         return Sheet([f"column {index + 1}" for index in range(len(names))], 0, [head, *rows], tuple(notes))
     if has_values(head) and all(number(cell) for cell in names if cell):
         notes.append(f"Line {head.number} is taken to be the names, though they are numbers: {on_one_line(names)}.")

@@ -46,12 +46,14 @@ def separated(text: str, where: str) -> tuple[list[Line], str]:
     if separator == '"' or separator.isalnum():
         raise InputError(f"{where} says sep={separator} in line 1, which can't separate cells. Correct this line.")
     body = text[directive.end() :] if directive else text
-    reader = csv.reader(io.StringIO(body, newline=""), delimiter=separator or ABSENT, skipinitialspace=True, strict=True)
+    reader = csv.reader(
+        io.StringIO(body, newline=""), delimiter=separator or ABSENT, skipinitialspace=True, strict=True
+    )
     lines: list[Line] = []
     before, blank = 0, False
     try:
-        for cells in reader:
-            cells = [cell.strip() for cell in cells]
+        for row in reader:
+            cells = [cell.strip() for cell in row]
             if any(cells):
                 lines.append(Line(before + first, cells, blank))
             blank = not any(cells)

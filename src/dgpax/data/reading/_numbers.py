@@ -12,15 +12,10 @@ CURRENCY = (
 )
 PERCENT = frozenset("%‰")
 MAGNITUDES = frozenset(["k", "K", "M", "B", "bn", "Mio", "Mio.", "Mrd", "Mrd.", "million", "billion", "thousand"])
-UNITS = (
-    MAGNITUDES
-    | PERCENT
-    | frozenset(
-        "kg g mg µg t lb lbs oz m cm mm µm km ft in yd mi m² m2 m³ m3 sqm sqft ft² ft2 km² ha l ml L mL °C °F ° K h "
-        "min s sec ms d days years W kW MW kWh MWh V mV A mA Hz kHz MHz GHz km/h m/s mph Pa hPa kPa bar mbar psi ppm "
-        "ppb mg/l mg/L g/l mol N J kJ kcal cal dB px MB GB TB".split()
-    )
-)
+_UNITS = """kg g mg µg t lb lbs oz m cm mm µm km ft in yd mi m² m2 m³ m3 sqm sqft ft² ft2 km² ha l ml L mL °C °F ° K h
+min s sec ms d days years W kW MW kWh MWh V mV A mA Hz kHz MHz GHz km/h m/s mph Pa hPa kPa bar mbar psi ppm ppb mg/l
+mg/L g/l mol N J kJ kcal cal dB px MB GB TB"""
+UNITS = MAGNITUDES | PERCENT | frozenset(_UNITS.split())
 """What may stand after a number and makes it no label."""
 FEWEST_OF_A_UNIT = 3
 """Different numbers from which on an unknown word after all of them is a unit: "4WD" and "2WD" are labels."""

@@ -32,10 +32,15 @@ def observations(draft: Draft, convention: int | None, lines: Sequence[int], wis
     if draft.kind == DATE and not draft.learnt:
         for remark in {cell.remark: None for cell in draft.cells.values() if cell.remark}:
             text = next(text for text, cell in draft.cells.items() if cell.remark == remark)
-            yield Remark(_PECULIAR[remark], draft.name, f"{text!r} is {draft.cells[text][convention or 0]}")
+            moment = draft.cells[text].by(convention or 0)
+            yield Remark(
+                _PECULIAR[remark], draft.name, f"{text!r} is {moment.isoformat(' ').removesuffix(' 00:00:00')}"
+            )
     if draft.kind == TIME and any(cell.first >= 24.0 for cell in draft.cells.values()):
         text = next(text for text, cell in draft.cells.items() if cell.first >= 24.0)
-        yield Remark("Durations are taken in hours and minutes", draft.name, f"{text!r} is {draft.cells[text].first:g} h")
+        yield Remark(
+            "Durations are taken in hours and minutes", draft.name, f"{text!r} is {draft.cells[text].first:g} h"
+        )
     if draft.kind == CATEGORY and not draft.learnt and draft.name not in wishes.categories:
         yield from _on_words(draft)
 
@@ -46,7 +51,9 @@ def _on_gaps(draft: Draft, lines: Sequence[int], wishes: Wishes) -> Iterator[Rem
         plain = text.lower() in ALWAYS and draft.kind in (NUMBER, EMPTY)
         if text not in quiet and not plain:
             first = lines_named([lines[draft.texts.index(text)]])
-            yield Remark(f"{text!r} is taken as a gap", draft.name, f"{count} of {len(draft.texts)} rows, first {first}")
+            yield Remark(
+                f"{text!r} is taken as a gap", draft.name, f"{count} of {len(draft.texts)} rows, first {first}"
+            )
 
 
 def _on_numbers(draft: Draft, convention: int | None, lines: Sequence[int]) -> Iterator[Remark]:
@@ -54,7 +61,7 @@ def _on_numbers(draft: Draft, convention: int | None, lines: Sequence[int]) -> I
     for unit in {cell.remark: None for cell in draft.cells.values() if cell.remark}:
         if not learnt or learnt.unit != unit:
             text = next(text for text, cell in draft.cells.items() if cell.remark == unit)
-            yield Remark(f"{unit!r} is taken off", draft.name, f"{text!r} is {_written(draft.cells[text][which])}",
+            yield Remark(f"{unit!r} is taken off", draft.name, f"{text!r} is {_written(draft.cells[text].by(which))}",
                          "" if is_unit(unit) else "If these are labels, say --category with the name.")  # fmt: skip
     if learnt and learnt.unit and not any(cell.remark for cell in draft.cells.values()):
         text = next(iter(draft.cells))
@@ -62,7 +69,9 @@ def _on_numbers(draft: Draft, convention: int | None, lines: Sequence[int]) -> I
                      f"{text!r} is taken to be in the same unit")  # fmt: skip
     if convention == 1 and not draft.is_open and not (learnt and learnt.decimal == ","):
         text = next(text for text, cell in draft.cells.items() if cell.first is None)
-        yield Remark("Decimal commas or dots for thousands", draft.name, f"{text!r} is {_written(draft.cells[text].second)}")
+        yield Remark(
+            "Decimal commas or dots for thousands", draft.name, f"{text!r} is {_written(draft.cells[text].second)}"
+        )
     if learnt:
         return
     digits = [text for text in draft.cells if text.isdigit()]
@@ -79,7 +88,7 @@ def _on_numbers(draft: Draft, convention: int | None, lines: Sequence[int]) -> I
 
 
 def _on_codes(draft: Draft, which: int, lines: Sequence[int]) -> Iterator[Remark]:
-    values = {text: cell[which] for text, cell in draft.cells.items()}
+    values = {text: cell.by(which) for text, cell in draft.cells.items()}
     codes = [text for text, value in values.items() if value in CODES_OF_GAPS]
     if len(codes) == 1 and len(values) > 1 and all(value >= 0.0 for text, value in values.items() if text != codes[0]):
         line = lines_named([lines[draft.texts.index(codes[0])]])
@@ -90,7 +99,7 @@ def _on_codes(draft: Draft, which: int, lines: Sequence[int]) -> Iterator[Remark
 def _on_words(draft: Draft) -> Iterator[Remark]:
     rows, numbers = draft.others.total(), [text for text in draft.others if _is_number(text)]
     share = sum(draft.others[text] for text in numbers) / max(rows, 1)
-    if SOME <= share:
+    if share >= SOME:
         other = next(text for text in draft.others if text not in numbers)
         yield Remark("Numbers among words are taken as categories", draft.name, f"{numbers[0]!r} beside {other!r}",
                      "If they are numbers, mend the words or leave them empty.")  # fmt: skip

@@ -50,14 +50,14 @@ def _of_conventions(draft: Draft, lines: Sequence[int], wishes: Wishes) -> str:
     names = MARKS if draft.kind == NUMBER else ORDERS
     option = "--decimal" if draft.kind == NUMBER else "--dates"
     if wish and names.index(wish) not in draft.conventions:
-        against = [text for text, cell in draft.cells.items() if cell[names.index(wish)] is None]
+        against = [text for text, cell in draft.cells.items() if cell.by(names.index(wish)) is None]
         return (
             f"The column {draft.name!r} has {_at(draft, lines, against[:1])}, which isn't written as {option} {wish} "
             "says. Leave that option out, or mend the column."
         )
     if draft.conventions:
         return ""
-    first, second = ([text for text, cell in draft.cells.items() if cell[1 - which] is None] for which in (0, 1))
+    first, second = ([text for text, cell in draft.cells.items() if cell.by(1 - which) is None] for which in (0, 1))
     what = "dots and with commas as decimal marks" if draft.kind == NUMBER else "days first and with months first"
     return (
         f"The column {draft.name!r} has {PLURALS[draft.kind]} with {what}: {_at(draft, lines, first[:1])} and "
@@ -88,4 +88,3 @@ def _at(draft: Draft, lines: Sequence[int], texts: Sequence[str]) -> str:
     """The first place of these cells."""
     index = next(index for index, text in enumerate(draft.texts) if text in texts)
     return f"{draft.texts[index][:40]!r} in {lines_named([lines[index]])}"
-

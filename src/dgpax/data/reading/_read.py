@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ...errors import InputError, MissingDataError
+from ...errors import MissingDataError
 from ._body import with_body
 from ._head import with_head
 from ._lines import separated
@@ -14,7 +14,6 @@ from ._parquet import is_text, parquet_columns, typed_column
 from ._table import Table
 from ._text import text_of
 from ._understand import understand
-from ._words import quoted
 from ._written import Wishes, Written
 
 SEPARATED = (".csv", ".tsv", ".txt")
@@ -65,9 +64,7 @@ def read_table(
         table = _parquet(path, wishes, like)
     else:
         table = _separated(path, wishes, like)
-    unknown = [name for name in wishes.categories if name not in table.columns]
-    if unknown:
-        raise InputError(f"The table has no column {quoted(unknown)}. It has: {quoted(list(table.columns))}.")
+    table.require(wishes.categories)
     return table
 
 

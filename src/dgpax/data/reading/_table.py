@@ -83,12 +83,16 @@ class Table:
         """How the cells of every column were written, for `read_table(..., like=...)`."""
         return tuple(column.written for column in self.columns.values())
 
+    def require(self, names: Sequence[str]) -> None:
+        """Raise unless there are columns of these names."""
+        missing = [name for name in names if name not in self.columns]
+        if missing:
+            raise InputError(f"The table has no column {quoted(missing)}. It has: {quoted(list(self.columns))}.")
+
     def values(self, names: Sequence[str] | None = None) -> dict[str, np.ndarray]:
         """Columns by name (all of them, unless named), or an error that lists what there is or says what is wrong."""
         chosen = list(self.columns) if names is None else list(names)
-        missing = [name for name in chosen if name not in self.columns]
-        if missing:
-            raise InputError(f"The table has no column {quoted(missing)}. It has: {quoted(list(self.columns))}.")
+        self.require(chosen)
         problems = [self.columns[name].problem for name in chosen if self.columns[name].problem]
         if problems:
             raise InputError("\n".join(problems))
@@ -96,7 +100,9 @@ class Table:
 
     def rows(self, keep: np.ndarray) -> Table:
         """These rows, by a truth value for each."""
-        chosen = np.flatnonzero(keep)
+        if np.all(keep):
+            return self
+        chosen = np.flatnonzero(keep).tolist()
         columns = {
             name: replace(column, values=column.values[chosen], cells=[column.cells[i] for i in chosen])
             for name, column in self.columns.items()

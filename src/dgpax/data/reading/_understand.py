@@ -12,6 +12,7 @@ from ._observations import observations
 from ._problems import problem_of
 from ._remarks import Remark, notes_of
 from ._table import TableColumn, objects
+from ._words import quoted
 from ._written import CATEGORY, DATE, EMPTY, NUMBER, Wishes, Written
 
 
@@ -51,7 +52,7 @@ def _values(one: Draft, convention: int) -> np.ndarray:
         return np.full(len(one.texts), np.nan)
     if one.kind == CATEGORY:
         return _words(one)
-    values = {text: cell[convention] for text, cell in one.cells.items()}
+    values = {text: cell.by(convention) for text, cell in one.cells.items()}
     if one.kind == DATE:
         return objects([values.get(text) for text in one.texts])
     return np.array([values.get(text, np.nan) for text in one.texts], float)
@@ -64,6 +65,5 @@ def _words(one: Draft) -> np.ndarray:
 def _on_empty(names: Sequence[str]) -> list[str]:
     if not names:
         return []
-    from ._words import quoted
-
-    return [f"No value at all in the column{'s' * (len(names) > 1)} {quoted(names)}, which can't be used."]
+    which = f"columns {quoted(names)}, which are" if len(names) > 1 else f"column {quoted(names)}, which is"
+    return [f"No value at all in the {which} left out."]
