@@ -12,7 +12,14 @@ from ._app import app, listing, print_json, say
 from ._options import Category, Dates, Decimal, Gap, Json
 from ._source import doubt_about_task, target_of
 
-SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "pipes", "": "nothing: there is one column"}
+SEPARATORS = {
+    ",": "commas",
+    ";": "semicolons",
+    "\t": "tabs",
+    "|": "pipes",
+    " ": "spaces",
+    "": "nothing: there is one column",
+}
 MOST_SHOWN = 60
 
 

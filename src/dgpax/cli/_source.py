@@ -118,11 +118,12 @@ def _of_table(source: str, choice: Choice) -> Source:
         warnings.warn(note, DgpaxWarning, stacklevel=2)
     y = class_numbers(values, classes) if classes else numbers_of(values, target)
     held_out = _held_out(table.num_rows, choice)
-    names = _inputs(source, table, target, choice.ignore, held_out)
-    encoding = Encoding.of(table.rows(~held_out).values(names))
+    training = table.rows(~held_out)
+    names = _with_values(training, _inputs(source, table, target, choice.ignore))
+    encoding = Encoding.of(training.values(names))
     train, test = (
-        named_dataset(encoding.apply(table.rows(part).values(names)), y[part], encoding.output_names, target)
-        for part in (~held_out, held_out)
+        named_dataset(encoding.apply(rows.values(names)), y[part], encoding.output_names, target)
+        for rows, part in ((training, ~held_out), (table.rows(held_out), held_out))
     )
     columns = tuple(_describe(table.columns[name]) for name in names)
     written = tuple(table.columns[name].written for name in (*names, target))
@@ -168,13 +169,10 @@ def doubt_about_task(target: TableColumn) -> str:
     )
 
 
-def _inputs(source: str, table: Table, target: str, ignore: Sequence[str], held_out: np.ndarray) -> list[str]:
-    """The columns to learn from: all that have values in the rows to train on."""
-    names = [
-        name
-        for name, column in table.columns.items()
-        if name != target and name not in ignore and column.written.kind != "empty"
-    ]
+def _inputs(source: str, table: Table, target: str, ignore: Sequence[str]) -> list[str]:
+    """The columns to learn from: all that have values."""
+    full = [name for name, column in table.columns.items() if column.written.kind != "empty"]
+    names = [name for name in full if name != target and name not in ignore]
     if not names:
         raise InputError(f"{source} has no column besides the target {target!r}.")
     for name, values in table.values(names).items():
@@ -183,17 +181,15 @@ def _inputs(source: str, table: Table, target: str, ignore: Sequence[str], held_
             does = "numbers" if numbers else "seems to name"
             advice = f"If it means nothing, leave it out: --ignore {shlex.quote(name)}"
             warnings.warn(f"The column {name!r} {does} the rows. {advice}", DgpaxWarning, stacklevel=3)
-    gone = [
-        name
-        for name in names
-        if table.columns[name].missing and table.rows(~held_out).columns[name].missing == sum(~held_out)
-    ]
+    return names
+
+
+def _with_values(training: Table, names: list[str]) -> list[str]:
+    """Those that have values among the rows to train on."""
+    gone = [name for name in names if training.columns[name].missing == training.num_rows]
     if gone:
-        warnings.warn(
-            f"No value among the rows to train on, so left out: {', '.join(map(repr, gone))}.",
-            DgpaxWarning,
-            stacklevel=3,
-        )
+        listing = ", ".join(map(repr, gone))
+        warnings.warn(f"No value among the rows to train on, so left out: {listing}.", DgpaxWarning, stacklevel=3)
     return [name for name in names if name not in gone]
 
 

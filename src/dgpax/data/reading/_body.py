@@ -55,7 +55,7 @@ def _as_wide_as_names(sheet: Sheet, where: str, separator: str) -> Sheet:
         names = ["", *names]
         notes.append(f"Line {sheet.line} has no name for the first column, which names the rows.")
         width += 1
-    rows = [row._replace(cells=row.cells[:width]) if not any(row.cells[width:]) else row for row in sheet.rows]
+    rows = _cut(sheet.rows, width) if wider else sheet.rows
     for row in rows:
         if len(row.cells) != width:
             raise InputError(_uneven(row, sheet, where, separator))
@@ -90,7 +90,7 @@ def _without_repeated_names(sheet: Sheet) -> Sheet:
 
 def _without_units(sheet: Sheet) -> Sheet:
     """Without a line of units: it has words above all the columns of values, and above some at least."""
-    if not sheet.line or len(sheet.rows) < 3:
+    if not sheet.line or len(sheet.rows) < 3 or any(map(is_value, sheet.rows[0].cells)):
         return sheet
     first, others = sheet.rows[0], sheet.rows[1:]
     above = []
@@ -99,8 +99,7 @@ def _without_units(sheet: Sheet) -> Sheet:
         if below and all(is_value(entry) or is_gap_among_numbers(entry) for entry in below):
             above.append(cell)
     words = [cell for cell in above if not is_gap(cell) and not is_gap_among_numbers(cell)]
-    enough = len(above) > 1 and 2 * len(words) >= len(above)
-    if not enough or any(map(is_value, first.cells)):
+    if len(above) < 2 or 2 * len(words) < len(above):
         return sheet
     return _left_out(sheet._replace(rows=others), [first], "between names and values")
 
@@ -136,8 +135,13 @@ def _with_names(sheet: Sheet, where: str) -> Sheet:
             f"{where}: line {sheet.line} gives several columns the same name: {quoted(repeated)}; "
             f"{repeated[0][:60]!r} names columns {' and '.join(places)}. Rename them."
         )
-    rows = [row._replace(cells=row.cells[:width]) for row in sheet.rows]
+    rows = _cut(sheet.rows, width) if width < len(sheet.names) else sheet.rows
     return sheet._replace(names=names, rows=rows, notes=tuple(notes))
+
+
+def _cut(rows: list[Line], width: int) -> list[Line]:
+    """Without empty cells beyond this width."""
+    return [row if any(row.cells[width:]) else row._replace(cells=row.cells[:width]) for row in rows]
 
 
 def _left_out(sheet: Sheet, gone: list[Line], which: str) -> Sheet:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ._cell import Cell, conventions
 from ._dates import clock, compact_date, date
@@ -35,12 +36,12 @@ class Draft:
     gaps: Counter[str] = field(default_factory=Counter)
     learnt: Written | None = None
 
-    @property
+    @cached_property
     def conventions(self) -> frozenset[int]:
         """Which of the two conventions read all cells."""
         return conventions(self.cells.values())
 
-    @property
+    @cached_property
     def is_open(self) -> bool:
         """Whether both do, with different results."""
         return len(self.conventions) == 2 and any(cell.is_open for cell in self.cells.values())

@@ -75,7 +75,7 @@ def _open_number(draft: Draft, text: str, convention: int) -> Remark:
     return Remark(
         f"The {sign} is taken to be {meaning}",
         draft.name,
-        f"{text!r} is {value:,.15g}".replace(",", ""),
+        f"{text!r} is {value:.15g}",
         f"If it isn't, say --decimal {other!r}.",
     )
 

@@ -85,6 +85,7 @@ def _is_of_values(head: Line, rows: list[Line]) -> bool:
     if len(values) == len(cells):
         numbers = [float(cell) for cell in cells]
         return len(numbers) < 2 or any(b - a != 1 for a, b in pairwise(numbers))
-    below = [{row.cells[i] for row in rows if i < len(row.cells)} for i in range(len(head.cells))]
-    words = [cell in known for cell, known in zip(head.cells, below, strict=True) if cell and cell not in values]
-    return bool(values) and any(words)
+    if not values:
+        return False
+    words = [(index, cell) for index, cell in enumerate(head.cells) if cell and cell not in values]
+    return any(cell == row.cells[index] for index, cell in words for row in rows if index < len(row.cells))

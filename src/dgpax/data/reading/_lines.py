@@ -15,10 +15,10 @@ from ...errors import InputError
 from ._dates import clock, date
 from ._gaps import is_gap
 from ._numbers import number
+from ._words import lines_named, sentence
 
 SEPARATORS = "\t;|,"
 """In the order in which they are believed where several fit."""
-NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "pipe", "": "none"}
 ABSENT = "\x1f"
 """Separates nothing: a sign that tables don't have."""
 LOOKED_AT = 200
@@ -38,18 +38,29 @@ class Line(NamedTuple):
         return sum(map(bool, self.cells))
 
 
-def separated(text: str, where: str) -> tuple[list[Line], str]:
-    """The lines that aren't blank, and what separates their cells, "" if they have one cell each."""
+class Separated(NamedTuple):
+    """The lines that have something in them, what separates their cells ("" if they have one each), and notes."""
+
+    lines: list[Line]
+    separator: str
+    notes: tuple[str, ...] = ()
+
+
+def separated(text: str, where: str) -> Separated:
+    """Tell cells apart."""
     directive = _DIRECTIVE.match(text)
     separator = directive[1] if directive else _separator(text)
     first = 2 if directive else 1
     if separator == '"' or separator.isalnum():
         raise InputError(f"{where} says sep={separator} in line 1, which can't separate cells. Correct this line.")
     body = text[directive.end() :] if directive else text
+    if not separator and (lines := _by_spaces(body)):
+        return Separated(lines, " ", ("The cells are separated by spaces.",))
     reader = csv.reader(
         io.StringIO(body, newline=""), delimiter=separator or ABSENT, skipinitialspace=True, strict=True
     )
     lines: list[Line] = []
+    empty: list[int] = []
     before, blank = 0, False
     try:
         for row in reader:
@@ -57,6 +68,8 @@ def separated(text: str, where: str) -> tuple[list[Line], str]:
             if any(cells):
                 lines.append(Line(before + first, cells, blank))
             blank = not any(cells)
+            if blank and (cells or not separator):
+                empty.append(before + first)
             before = reader.line_num
     except csv.Error as error:
         raise InputError(
@@ -64,7 +77,9 @@ def separated(text: str, where: str) -> tuple[list[Line], str]:
             "opened there and not closed, or is there text after a closed one? Within quotes, write quotation marks "
             "twice."
         ) from error
-    return lines, separator
+    within = [line for line in empty if lines and (separator or lines[0].number < line < lines[-1].number)]
+    notes = (f"{sentence(lines_named(within))}, with empty cells only, left out.",) if within else ()
+    return Separated(lines, separator, notes)
 
 
 def is_value(cell: str) -> bool:
@@ -98,6 +113,17 @@ def _score(text: str, sign: str) -> float:
         return 0.0
     share = split[width] / len(lines)
     return share / 2 if values and first > 0 else share
+
+
+def _by_spaces(text: str) -> list[Line]:
+    """Lines of equally many words of which most are values; none if they aren't."""
+    rows = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1)]
+    lines = [Line(number, cells) for number, cells in rows if cells]
+    widths = {len(line.cells) for line in lines}
+    if len(widths) != 1 or widths == {1} or '"' in text:
+        return []
+    cells = [cell for line in lines[1:LOOKED_AT] for cell in line.cells]
+    return lines if 2 * sum(map(is_value, cells)) > len(cells) else []
 
 
 def _tolerantly(text: str, sign: str) -> Iterator[list[str]]:

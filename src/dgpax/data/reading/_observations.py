@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Sequence
 
 from ._columns import SOME, Draft
 from ._dates import COMPACT, MONTH, QUARTER, TWO_DIGITS, ZONE
 from ._gaps import ALWAYS
+from ._lines import is_value
 from ._numbers import is_unit, number
 from ._remarks import Remark
 from ._words import lines_named
@@ -15,6 +17,7 @@ from ._written import CATEGORY, DATE, EMPTY, NUMBER, TIME, Wishes
 
 CODES_OF_GAPS = frozenset({-999.0, -9999.0, -99999.0, -999.9, -999.99, -9999.9})
 MOST_DIGITS = 15
+_LIKE_VALUES = re.compile(r"[-+~<>=≤≥≈]*\s*\d[\d.,:/' -]*")
 _PECULIAR = {
     MONTH: "Months are taken as their first day",
     QUARTER: "Quarters are taken as their first day",
@@ -97,17 +100,13 @@ def _on_codes(draft: Draft, which: int, lines: Sequence[int]) -> Iterator[Remark
 
 
 def _on_words(draft: Draft) -> Iterator[Remark]:
-    rows, numbers = draft.others.total(), [text for text in draft.others if _is_number(text)]
-    share = sum(draft.others[text] for text in numbers) / max(rows, 1)
-    if share >= SOME:
-        other = next(text for text in draft.others if text not in numbers)
-        yield Remark("Numbers among words are taken as categories", draft.name, f"{numbers[0]!r} beside {other!r}",
-                     "If they are numbers, mend the words or leave them empty.")  # fmt: skip
-
-
-def _is_number(text: str) -> bool:
-    found = number(text)
-    return found is not None and (not found.remark or is_unit(found.remark))
+    """On columns of text in which many cells are values, or look like some: 18-25, 2020-28-01."""
+    looking = [text for text in draft.others if _LIKE_VALUES.fullmatch(text) or is_value(text)]
+    labels = {text for text in looking if (cell := number(text)) and cell.remark and not is_unit(cell.remark)}
+    looking = [text for text in looking if text not in labels]
+    if looking and sum(draft.others[text] for text in looking) >= SOME * draft.others.total():
+        yield Remark("What looks like numbers or dates is taken as categories", draft.name, f"such as {looking[0]!r}",
+                     "If it is to be numbers or dates, write all of it in one of the usual ways.")  # fmt: skip
 
 
 def _written(value: float) -> str:

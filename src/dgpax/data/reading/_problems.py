@@ -55,6 +55,13 @@ def _of_conventions(draft: Draft, lines: Sequence[int], wishes: Wishes) -> str:
             f"The column {draft.name!r} has {_at(draft, lines, against[:1])}, which isn't written as {option} {wish} "
             "says. Leave that option out, or mend the column."
         )
+    open_cells = [text for text, cell in draft.cells.items() if cell.is_open] if draft.kind == NUMBER else []
+    with_dot, with_comma = ([text for text in open_cells if mark in text] for mark in ".,")
+    if with_dot and with_comma and draft.is_open and not wish:
+        return (
+            f"The column {draft.name!r} has {_at(draft, lines, with_dot[:1])} and {_at(draft, lines, with_comma[:1])}, "
+            "of which only one mark can be the decimal one. Write them in one way, or say --decimal . or --decimal ,"
+        )
     if draft.conventions:
         return ""
     first, second = ([text for text, cell in draft.cells.items() if cell.by(1 - which) is None] for which in (0, 1))

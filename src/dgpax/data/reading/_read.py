@@ -70,13 +70,13 @@ def read_table(
 
 def _separated(path: Path, wishes: Wishes, like: Sequence[Written]) -> Table:
     text = text_of(path)
-    lines, separator = separated(text.content, str(path))
+    lines, separator, on_lines = separated(text.content, str(path))
     sheet = with_body(with_head(lines, str(path)), str(path), separator)
     numbers = [row.number for row in sheet.rows]
     columns = zip(*(row.cells for row in sheet.rows), strict=True)
     cells = {name: list(column) for name, column in zip(sheet.names, columns, strict=True)}
     understood, notes = understand(cells, numbers, separator, wishes, like)
-    return Table(understood, numbers, (*text.notes, *sheet.notes, *notes), separator, text.encoding)
+    return Table(understood, numbers, (*text.notes, *on_lines, *sheet.notes, *notes), separator, text.encoding)
 
 
 def _parquet(path: Path, wishes: Wishes, like: Sequence[Written]) -> Table:
