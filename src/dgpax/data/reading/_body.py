@@ -46,6 +46,10 @@ def _without_remarks(sheet: Sheet) -> Sheet:
 
 def _as_wide_as_names(sheet: Sheet, where: str, separator: str) -> Sheet:
     names, width = sheet.names, len(sheet.names)
+    widest = max((len(row.cells) for row in sheet.rows), default=width)
+    if widest < width and not any(names[widest:]):
+        note = f"Line {sheet.line} ends with a separator too many; it is left out."
+        return _as_wide_as_names(sheet._replace(names=names[:widest], notes=(*sheet.notes, note)), where, separator)
     wider = [row for row in sheet.rows if len(row.cells) > width]
     notes = list(sheet.notes)
     if wider and all(not any(row.cells[width:]) for row in wider):

@@ -50,11 +50,12 @@ class Draft:
 def draft(name: str, texts: Sequence[str], wishes: Wishes, learnt: Written | None) -> Draft:
     """Read a column as what most of its cells are."""
     counts = Counter(texts)
-    gaps = Counter({text: count for text, count in counts.items() if is_gap(text, wishes.gaps)})
+    further = {*wishes.gaps, *(learnt.gaps if learnt else ())}
+    gaps = Counter({text: count for text, count in counts.items() if is_gap(text, further)})
     present = Counter({text: count for text, count in counts.items() if text not in gaps})
     doubtful = Counter({text: count for text, count in present.items() if is_gap_among_numbers(text)})
     certain = present - doubtful
-    if not certain and not (present and learnt and learnt.kind == CATEGORY and not learnt.gaps):
+    if not certain and not (present and learnt and learnt.kind == CATEGORY):
         return Draft(name, texts, EMPTY, gaps=counts, learnt=learnt)
     if name in wishes.categories or (learnt and learnt.kind == CATEGORY):
         return _of_words(name, texts, present, gaps, learnt)
@@ -81,8 +82,7 @@ def _first(readers: Iterable[Reader], text: str) -> Cell | None:
 def _of_words(
     name: str, texts: Sequence[str], present: Counter[str], gaps: Counter[str], learnt: Written | None
 ) -> Draft:
-    known = set(learnt.gaps) if learnt else set()
-    signs = {text for text in present if text in known or (not learnt and is_gap_among_words(text, present.keys()))}
+    signs = {text for text in present if not learnt and is_gap_among_words(text, present.keys())}
     words = Counter({text: count for text, count in present.items() if text not in signs})
     marks = gaps + Counter({text: present[text] for text in signs})
     return Draft(name, texts, CATEGORY, others=words, gaps=marks, learnt=learnt)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ...errors import InputError
-from ._lines import Line, has_values
+from ._lines import Line, has_values, is_value
 from ._numbers import number
 from ._words import lines_named, on_one_line, sentence
 
@@ -48,7 +48,7 @@ def _start(lines: list[Line]) -> int:
     widths = Counter(len(line.cells) for line in lines)
     usual = max(widths, key=lambda width: (width > 1 and widths[width] > 1, widths[width], width))
     start = next(index for index, line in enumerate(lines) if len(line.cells) == usual)
-    if start > 0 and has_values(lines[start]) and _may_name_too_few(lines[start - 1], usual):
+    if start > 0 and has_values(lines[start]) and _may_be_names(lines[start - 1]):
         return start - 1
     most = min(MOST_ABOVE, len(lines) - 2)
     while start < most and _is_title(*lines[start : start + 3]):
@@ -61,8 +61,9 @@ def _start(lines: list[Line]) -> int:
     return start
 
 
-def _may_name_too_few(line: Line, usual: int) -> bool:
-    return 1 < len(line.cells) < usual and not has_values(line)
+def _may_be_names(line: Line) -> bool:
+    """Names right above values, even if they are too few or too many for them."""
+    return line.filled > 1 and any(cell and not is_value(cell) for cell in line.cells)
 
 
 def _is_title(line: Line, following: Line, third: Line) -> bool:

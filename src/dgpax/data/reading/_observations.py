@@ -39,7 +39,7 @@ def observations(draft: Draft, convention: int | None, lines: Sequence[int], wis
             yield Remark(
                 _PECULIAR[remark], draft.name, f"{text!r} is {moment.isoformat(' ').removesuffix(' 00:00:00')}"
             )
-    if draft.kind == TIME and any(cell.first >= 24.0 for cell in draft.cells.values()):
+    if draft.kind == TIME and not draft.learnt and any(cell.first >= 24.0 for cell in draft.cells.values()):
         text = next(text for text, cell in draft.cells.items() if cell.first >= 24.0)
         yield Remark(
             "Durations are taken in hours and minutes", draft.name, f"{text!r} is {draft.cells[text].first:g} h"

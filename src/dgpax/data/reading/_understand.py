@@ -42,7 +42,7 @@ def _column(one: Draft, convention: int | None) -> TableColumn:
     mark = MARKS[convention] if one.kind == NUMBER and convention is not None else ""
     order = ORDERS[convention] if one.kind == DATE and convention is not None else ""
     unit = next((cell.remark for cell in one.cells.values() if cell.remark), "") if one.kind == NUMBER else ""
-    gaps = tuple(sorted(text for text in one.gaps if text)) if one.kind != EMPTY else ()
+    gaps = tuple(sorted(text for text in one.gaps if text))
     written = Written(one.name, one.kind, mark, order, unit, gaps)
     return TableColumn(one.name, written, _values(one, convention or 0), one.texts)
 
