@@ -107,7 +107,7 @@ def test_targets_that_cannot_be_predicted(tmp_path):
     path = written(tmp_path, "x,d,e\n" + "".join(f"{i * i},2020-01-{i + 10},\n" for i in range(9)))
     with (
         pytest.warns(DgpaxWarning, match="No value"),
-        pytest.raises(InputError, match="target 'd' holds dates.*--target"),
+        pytest.raises(InputError, match=r"target 'd' holds dates.*--target"),
     ):
         read_source(path, Choice())
     with pytest.warns(DgpaxWarning), pytest.raises(InputError, match="target 'e' holds no value at all"):
