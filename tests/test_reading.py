@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import decimal
+import random
 import re
 
 import numpy as np
@@ -58,6 +60,11 @@ def test_the_corpus_is_large():
     assert len(UNDERSTOOD) + len(REFUSED) > 150
 
 
+RUBBISH = [
+    "1", "2.5", "1,5", "1.234", "-", "NA", "", "a", '"', "28.01.2020", "14:30", "€", "%", "$$5", "#", "Total", "0012",
+    "e5", "1e999", "(3)", "\x00", "9" * 400, "1/2/3", "Q1 2020", "12 kg", "²", "١", "Jan-20", "00/00/0000", "13:00 pm",
+    "9999-12-31T23:59:60", "2020-01-01T00:00:00+99:99", "-+5", "1'2", "..", "--5", "sep=;", "\ufeff",
+]  # fmt: skip
 LEARNT = "d;price;share;kind;y\n28.01.2020;1.278,5;12%;1;3\n01.02.2020;950,5;13%;1b;4\n"
 
 
@@ -137,3 +144,25 @@ def test_text_in_parquet_is_read_as_text_in_csv_is(tmp_path):
         "n": ("number", [1, 2]),
     }  # fmt: skip
     assert len(table.notes) == 2 and table.separator is None and table.encoding is None
+
+
+def test_types_in_parquet(tmp_path):
+    columns = {"d": [decimal.Decimal("1.5"), None], "s": [datetime.timedelta(minutes=90), None], "l": [[1], [2]]}
+    pl.DataFrame(columns).write_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet")
+    assert table.values(["d", "s"])["d"].tolist()[0] == 1.5 and table.columns["s"].first() == ["01:30", None]
+    with pytest.raises(InputError, match="'l' holds values of type list"):
+        table.values()
+
+
+def test_nothing_but_an_error_of_ours_comes_of_rubbish(tmp_path):
+    rng = random.Random(0)  # noqa: S311
+    for _ in range(300):
+        sign, width = rng.choice(",;\t|"), rng.randrange(1, 5)
+        rows = [sign.join(rng.choice(RUBBISH) for _ in range(width)) for _ in range(rng.randrange(1, 9))]
+        try:
+            table = read(tmp_path, "\n".join(rows))
+        except InputError:
+            continue
+        assert [(column.kind, column.missing, column.first()) for column in table.columns.values()]
+        read(tmp_path, "\n".join(rows), like=table.written)

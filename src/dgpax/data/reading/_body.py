@@ -110,13 +110,16 @@ def _without_units(sheet: Sheet) -> Sheet:
 
 def _without_totals(sheet: Sheet) -> Sheet:
     """Without last rows that say that they are a sum or a mean, where no other row says so."""
-    rows, gone = sheet.rows, []
+    rows, gone, notes = sheet.rows, [], sheet.notes
     while len(rows) > 1 and (label := _label_of_total(rows[-1])) is not None:
         index = rows[-1].cells.index(label)
         if any(row.cells[index] == label for row in rows[:-1]):
             break
         rows, gone = rows[:-1], [rows[-1], *gone]
-    return _left_out(sheet._replace(rows=rows), gone, "with sums or means")
+    if not gone and rows and rows[-1].cells[0].lower().startswith(("total ", "sum ", "summe ", "gesamt ")):
+        line = f"line {rows[-1].number}: {on_one_line(rows[-1].cells)}"
+        notes = (*notes, f"The last row is kept, though it may hold sums: {line}. If it does, delete it.")
+    return _left_out(sheet._replace(rows=rows, notes=notes), gone, "with sums or means")
 
 
 def _label_of_total(row: Line) -> str | None:

@@ -17,7 +17,7 @@ from ._written import CATEGORY, DATE, EMPTY, NUMBER, TIME, Wishes
 
 CODES_OF_GAPS = frozenset({-999.0, -9999.0, -99999.0, -999.9, -999.99, -9999.9})
 MOST_DIGITS = 15
-_LIKE_VALUES = re.compile(r"[-+~<>=≤≥≈]*\s*\d[\d.,:/' -]*")
+_LIKE_VALUES = re.compile(r"[-+~<>=≤≥≈'\"]*\s*\d[\d.,:/'\" -]*")
 _PECULIAR = {
     MONTH: "Months are taken as their first day",
     QUARTER: "Quarters are taken as their first day",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +33,20 @@ def typed_column(name: str, entries: Sequence[Any]) -> TableColumn:
     texts = ["" if entry is None else str(entry) for entry in entries]
     if not there:
         kind, values = EMPTY, np.full(len(entries), np.nan)
-    elif all(type(entry) in (int, float) for entry in there):
+    elif all(isinstance(entry, int | float | Decimal) and not isinstance(entry, bool) for entry in there):
         kind, values = NUMBER, np.array([np.nan if entry is None else float(entry) for entry in entries])
-    elif all(isinstance(entry, time) for entry in there):
+    elif all(isinstance(entry, time | timedelta) for entry in there):
         kind, values = TIME, np.array([np.nan if entry is None else _hours(entry) for entry in entries])
     elif all(isinstance(entry, date) for entry in there):
         kind, values = DATE, objects([None if entry is None else _moment(entry) for entry in entries])
     else:
         kind, values = CATEGORY, objects([None if entry is None else str(entry) for entry in entries])
+        odd = next((entry for entry in there if not isinstance(entry, str | bool)), None)
+        if odd is not None:
+            problem = (
+                f"The column {name!r} holds values of type {type(odd).__name__}, which can't be used. Leave it out."
+            )
+            return TableColumn(name, Written(name, kind), values, texts, problem)
     return TableColumn(name, Written(name, kind), values, texts)
 
 
@@ -49,7 +56,9 @@ def is_text(entries: Sequence[Any]) -> bool:
     return bool(there) and all(isinstance(entry, str) for entry in there)
 
 
-def _hours(entry: time) -> float:
+def _hours(entry: time | timedelta) -> float:
+    if isinstance(entry, timedelta):
+        return entry.total_seconds() / 3600
     return entry.hour + entry.minute / 60 + (entry.second + entry.microsecond / 1e6) / 3600
 
 

@@ -124,13 +124,15 @@ def _is_missing(values: np.ndarray) -> np.ndarray:
 def _shown(value: Any, kind: str) -> Any:
     if value is None or value != value:
         return None
+    if isinstance(value, str):
+        return value
     if kind == TIME:
         return _clock(value)
     if kind == DATE and isinstance(value, datetime):
         return value.date().isoformat() if value == datetime(value.year, value.month, value.day) else value.isoformat()
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return int(value)
-    return value if isinstance(value, float) else str(value)
+    return value
 
 
 def _clock(hours: float) -> str:
