@@ -83,6 +83,33 @@ def test_predict_writes_a_table(fitted):
     assert [str(value) for value in columns["price mean"]] == [row[0] for row in printed[1:]]
 
 
+def test_predictions_may_keep_columns(fitted, tmp_path):
+    folder, _ = fitted
+    lines = ["no;" + houses().splitlines()[0].replace(",", ";")]
+    lines += [f"00{i};" + line.replace(",", ";").replace(".", ",") for i, line in enumerate(houses().splitlines()[1:])]
+    (tmp_path / "new.csv").write_text("\n".join(lines) + "\n")
+    model, table = str(folder / "houses-sparse.dgpax"), str(tmp_path / "new.csv")
+    with pytest.warns(DgpaxWarning, match="Decimal commas"):
+        printed = list(csv.reader(io.StringIO(run("predict", model, table, "--keep", "no, colour"))))
+    assert printed[0][:3] == ["no", "colour", "price mean"] and printed[2][:2] == ["001", "blue"]
+    assert [row[2:] for row in printed[1:]] == list(
+        csv.reader(io.StringIO(run("predict", model, str(folder / "houses.csv"))))
+    )[1:]
+    with pytest.warns(DgpaxWarning), pytest.raises(InputError, match="no column 'nothing'"):
+        run("predict", model, table, "--keep", "nothing")
+
+
+def test_no_output_overwrites_what_it_was_made_from(fitted):
+    folder, _ = fitted
+    model, table = folder / "houses-sparse.dgpax", folder / "houses.csv"
+    before = model.read_bytes(), table.read_bytes()
+    for command in ("predict", "report"):
+        for output in (model, folder / "." / "houses.csv"):
+            with pytest.raises(InputError, match="is a file that is read here, and would be lost"):
+                run(command, str(model), str(table), "--output", str(output))
+    assert (model.read_bytes(), table.read_bytes()) == before
+
+
 def test_evaluate_scores_a_table(fitted):
     folder, _ = fitted
     words = ["evaluate", str(folder / "houses-sparse.dgpax"), str(folder / "houses.csv")]

@@ -5,6 +5,7 @@ from . import _bench as _bench
 from . import _compare as _compare
 from . import _doctor as _doctor
 from . import _fit as _fit
+from . import _look as _look
 from . import _predict as _predict
 from ._app import app as app
 from ._app import main as main

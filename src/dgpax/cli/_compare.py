@@ -9,6 +9,7 @@ import typer
 
 from ..errors import InputError
 from ._app import app, console, listing, print_json, say
+from ._options import Category, Dates, Decimal, Gap, Json, Seed
 
 if TYPE_CHECKING:
     from ._methods import Scored
@@ -29,19 +30,24 @@ def compare_command(
     target: Annotated[str | None, typer.Option(help="The column to predict. [default: the last]")] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")] = None,
     test_fraction: Annotated[float, typer.Option(help="Rows of a file to hold out, at random.")] = 0.2,
-    split: Annotated[int, typer.Option(help="Which standard split of a named dataset to hold out.")] = 0,
+    decimal: Decimal = None,
+    dates: Dates = None,
+    gap: Gap = None,
+    category: Category = None,
+    split: Annotated[int, typer.Option(min=0, help="Which standard split of a named dataset to hold out.")] = 0,
     max_seconds: Annotated[float, typer.Option(min=0.1, help="Training time that a GP may take.")] = 75.0,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    seed: Seed = 0,
+    json: Json = False,
 ) -> None:
     """Compare a deep GP with one-layer GPs, gradient boosting and the mean, on held-out rows of numbers.
 
     Examples: dgpax compare energy · dgpax compare houses.csv --target price --max-seconds 30
     """
     from . import _methods
-    from ._source import Choice, read_source
+    from ._source import Choice, Wishes, read_source
 
-    found = read_source(source, Choice(target, "regression", ignore or (), test_fraction, split, seed))
+    wishes = Wishes(decimal, dates, tuple(gap or ()), tuple(category or ()))
+    found = read_source(source, Choice(target, "regression", ignore or (), test_fraction, split, seed, wishes))
     if found.classes:
         raise InputError(f"compare is for targets that are numbers; {found.target!r} has labels.")
     methods = [_methods.deep_gp, _methods.sparse_gp, _methods.gradient_boosting, _methods.the_mean]

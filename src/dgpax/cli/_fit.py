@@ -12,6 +12,7 @@ import typer
 
 from .. import __version__
 from ._app import app, file_stem, metric_table, print_json, say
+from ._options import Category, Dates, Decimal, Gap, Json, Seed
 
 if TYPE_CHECKING:
     from ..data import Dataset
@@ -28,7 +29,11 @@ def fit_command(
     task: Annotated[str, typer.Option(help="auto, regression or classification; text targets are classes.")] = "auto",
     ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")] = None,
     test_fraction: Annotated[float, typer.Option(help="Rows of a file to hold out, at random.")] = 0.2,
-    split: Annotated[int, typer.Option(help="Which standard split of a named dataset to hold out.")] = 0,
+    decimal: Decimal = None,
+    dates: Dates = None,
+    gap: Gap = None,
+    category: Category = None,
+    split: Annotated[int, typer.Option(min=0, help="Which standard split of a named dataset to hold out.")] = 0,
     inference: Annotated[
         str | None,
         typer.Option(help="variational, sghmc or stride; exact, or sparse, for one layer. [default: variational]"),
@@ -47,13 +52,13 @@ def fit_command(
     max_seconds: Annotated[float | None, typer.Option(help="Stop training after this time.")] = None,
     output: Annotated[Path, typer.Option(help="Folder for the model, the report and the plot.")] = Path("dgpax-output"),
     with_report: Annotated[bool, typer.Option("--report/--no-report", help="Write the HTML report.")] = True,
-    seed: Annotated[int, typer.Option(help="Seed of everything random.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON only.")] = False,
+    seed: Seed = 0,
+    json: Json = False,
 ) -> None:
     """Fit a deep Gaussian process, print its metrics on held-out rows, and write the model, a report and a plot.
 
-    Text columns and missing values are fine. With the same words, the model is that of DeepGPRegressor or
-    DeepGPClassifier.
+    Text columns and missing values are fine; `dgpax look` shows how a file is understood. With the same words, the
+    model is that of DeepGPRegressor or DeepGPClassifier.
 
     Examples: dgpax fit · dgpax fit houses.csv --target price · dgpax fit flowers.csv --target species ·
     dgpax fit concrete --split 3 · dgpax fit energy --inference sparse --num-inducing 50 ·
@@ -62,9 +67,10 @@ def fit_command(
     from .. import recipes, report
     from ..parameters import table
     from ..recipes import Recipe
-    from ._source import Choice, read_source
+    from ._source import Choice, Wishes, read_source
 
-    found = read_source(source, Choice(target, task, ignore or (), test_fraction, split, seed))
+    wishes = Wishes(decimal, dates, tuple(gap or ()), tuple(category or ()))
+    found = read_source(source, Choice(target, task, ignore or (), test_fraction, split, seed, wishes))
     train, test = found.train, found.test
     say(f"{found.name}, {found.note}: {train.num_rows} rows to train, {test.num_rows} held out", quiet=json)
     recipe = Recipe(
@@ -105,7 +111,7 @@ def _write(stem: Path, fitted: AbstractFit, source: Source, with_report: bool, s
 
     details = provenance(source.name)
     files = {"model": stem.with_name(f"{stem.name}.dgpax"), "plot": stem.with_name(f"{stem.name}.png")}
-    model = TableModel(fitted, source.encoding, source.target, source.classes, tuple(details.items()))
+    model = TableModel(fitted, source.encoding, source.target, source.classes, tuple(details.items()), source.written)
     stem.parent.mkdir(parents=True, exist_ok=True)
     save(model, files["model"])
     _draw(fitted, source.test, files["plot"], seed)

@@ -9,12 +9,11 @@ from pathlib import Path
 import jax.numpy as jnp
 import numpy as np
 
-from ..data import Dataset, Encoding, NumberColumn
+from ..data import Dataset, Encoding, NumberColumn, Table
 from ..errors import InputError, ModelFileError
 from ..estimators import DeepGPClassifier, DeepGPRegressor
 from ..fits import AbstractFit
 from ..io import TableModel, load_model
-from ._tables import Table
 
 
 def load_table_model(path: str | Path) -> TableModel:
@@ -31,8 +30,13 @@ def load_table_model(path: str | Path) -> TableModel:
 
 def with_target(model: TableModel, table: Table) -> Dataset:
     """A table with the target, as the model takes it."""
-    target = table.select([model.target]).columns[model.target]
-    return labelled(model.encoding.apply(table.columns), target, model)
+    target = table.values([model.target])[model.target]
+    return labelled(inputs_of(model, table), target, model)
+
+
+def inputs_of(model: TableModel, table: Table) -> np.ndarray:
+    """The inputs of a table as numbers, as the model takes them."""
+    return model.encoding.apply(table.values(model.encoding.input_names))
 
 
 def labelled(x: np.ndarray, target: np.ndarray, model: TableModel) -> Dataset:
@@ -67,7 +71,7 @@ def class_numbers(target: np.ndarray, classes: Sequence[str]) -> np.ndarray:
 def label_texts(target: np.ndarray) -> list[str | None]:
     """Labels as text, None where they are missing."""
     if target.dtype.kind == "f":
-        return [None if np.isnan(value) else f"{value:g}" for value in target]
+        return [None if np.isnan(value) else f"{value:.15g}" for value in target]
     return [None if value is None else str(value) for value in target]
 
 
@@ -75,7 +79,7 @@ def _of_estimator(estimator: DeepGPRegressor | DeepGPClassifier) -> TableModel:
     encoding = estimator.encoding_
     names = encoding.input_names or tuple(column.name for column in encoding.columns)
     labels = np.asarray(estimator.classes_) if isinstance(estimator, DeepGPClassifier) else np.zeros(0)
-    classes = tuple(f"{label:g}" if labels.dtype.kind in "iuf" else str(label) for label in labels)
+    classes = tuple(f"{label:.15g}" if labels.dtype.kind in "iuf" else str(label) for label in labels)
     return TableModel(estimator.fit_, dataclasses.replace(encoding, input_names=names), "y", classes, ())
 
 

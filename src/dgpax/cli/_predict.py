@@ -9,20 +9,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ._app import app, metric_table, print_json, say
+from ._csv import csv_text, refuse_overwriting
 from ._fit import provenance
+from ._options import Json
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..data import Dataset
+    from ..data import Dataset, Table
     from ..io import TableModel
 
 ModelPath = Annotated[Path, typer.Argument(help="A model that `dgpax fit` or dgpax.save wrote.")]
 TableName = Annotated[str, typer.Argument(help="A CSV or Parquet file, or a named dataset (its held-out rows).")]
 Level = Annotated[float, typer.Option(min=0.01, max=0.999, help="Probability of the intervals.")]
-Split = Annotated[int, typer.Option(help="Which standard split of a named dataset.")]
-Seed = Annotated[int, typer.Option(help="Seed of the samples of inner layers.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
+Split = Annotated[int, typer.Option(min=0, help="Which standard split of a named dataset.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the samples of inner layers.")]
 Target = Annotated[str | None, typer.Option(help="The column with the truth. [default: that of the training data]")]
 
 
@@ -33,19 +34,25 @@ def predict_command(
     output: Annotated[Path | None, typer.Option(help="CSV file to write. [default: print it]")] = None,
     level: Level = 0.9,
     quantile: Annotated[list[float] | None, typer.Option(help="A quantile to add, such as 0.99; repeatable.")] = None,
+    keep: Annotated[str | None, typer.Option(help="Columns of the table to write, too, such as id,date.")] = None,
     seed: Seed = 0,
     json: Json = False,
 ) -> None:
     """Predict the rows of a table: mean, standard deviation and interval, or the probability of every class.
 
-    Examples: dgpax predict model.dgpax new.csv --output predictions.csv · dgpax predict model.dgpax new.csv --json
+    Examples: dgpax predict model.dgpax new.csv --output predictions.csv · dgpax predict model.dgpax new.csv --json ·
+    dgpax predict model.dgpax new.csv --keep id,date
     """
-    from ._model import load_table_model
-    from ._tables import csv_text, read_table
+    from ._model import inputs_of, load_table_model
+    from ._source import read_with_notes
 
+    if output is not None:
+        refuse_overwriting(output, source, model)
     loaded = load_table_model(model)
-    columns = predictions(loaded, loaded.encoding.apply(read_table(source).columns), level, quantile or [], seed)
-    listed = {name: values.tolist() for name, values in columns.items()}
+    table = read_with_notes(source, like=loaded.written)
+    kept = _kept(table, keep)
+    columns = predictions(loaded, inputs_of(loaded, table), level, quantile or [], seed)
+    listed = kept | {name: values.tolist() for name, values in columns.items()}
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(csv_text(listed), encoding="utf-8")
@@ -91,6 +98,7 @@ def report_command(
     """
     from .. import report
 
+    refuse_overwriting(output, source, model)
     loaded, test = _to_judge(model, source, split, target)
     made = {f"{key} (training)": value for key, value in loaded.details} | provenance(source)
     path = report.write(
@@ -130,4 +138,11 @@ def _to_judge(path: Path, source: str, split: int, target: str | None) -> tuple[
 
     loaded = load_table_model(path)
     model = loaded if target is None else dataclasses.replace(loaded, target=target)
-    return model, with_target(model, table_of(source, split))
+    return model, with_target(model, table_of(source, split, model.written))
+
+
+def _kept(table: Table, names: str | None) -> dict[str, list[str]]:
+    """Columns as they stand in the file, by names with commas between them."""
+    chosen = [] if names is None else [names] if names in table.columns else [name.strip() for name in names.split(",")]
+    table.require(chosen)
+    return {name: list(table.columns[name].cells) for name in chosen}

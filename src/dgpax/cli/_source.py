@@ -11,16 +11,18 @@ from typing import NamedTuple
 import numpy as np
 
 from .. import data, report
-from ..data import Dataset, Encoding
+from ..data import Dataset, Encoding, Table, TableColumn, Written, read_table
+from ..data.reading import Wishes, is_table
 from ..errors import DgpaxWarning, InputError, UnknownNameError
 from ..recipes import Rows
 from ..report import ColumnSummary
 from ._model import class_numbers, label_texts, named_dataset, numbers_of
-from ._tables import Table, is_table, read_table
 
 TASKS = ("auto", "regression", "classification")
 FEWEST_ROWS = 5
 MOST_CLASSES = 100
+FEW_VALUES = 10
+"""Different whole numbers up to which a target may be meant as classes."""
 
 
 class Source(NamedTuple):
@@ -35,6 +37,7 @@ class Source(NamedTuple):
     target: str
     classes: tuple[str, ...]
     columns: tuple[ColumnSummary, ...] | None
+    written: tuple[Written, ...] = ()
 
     def rows(self) -> Rows:
         """Those to train on."""
@@ -53,14 +56,17 @@ class Choice(NamedTuple):
     test_fraction: float = 0.2
     split: int = 0
     seed: int = 0
+    wishes: Wishes = Wishes()
 
 
 def read_source(source: str, choice: Choice) -> Source:
     """A file by its path, else a dataset of the catalogue by its name."""
     if choice.task not in TASKS:
         raise UnknownNameError(f"--task {choice.task} isn't known. There are: {', '.join(TASKS)}.")
+    if not 0.0 < choice.test_fraction < 1.0:
+        raise InputError(f"--test-fraction is a share of the rows, above 0 and below 1; got {choice.test_fraction}.")
     if is_table(source):
-        return _of_table(source, read_table(source), choice)
+        return _of_table(source, choice)
     if source not in data.names():
         raise UnknownNameError(
             f"{source!r} is neither a file nor a named dataset. Files are CSV or Parquet; datasets are: "
@@ -69,13 +75,27 @@ def read_source(source: str, choice: Choice) -> Source:
     return _of_catalogue(source, choice)
 
 
-def table_of(source: str, split: int = 0) -> Table:
+def read_with_notes(source: str | Path, wishes: Wishes | None = None, like: Sequence[Written] = ()) -> Table:
+    """The table in a file; its notes are warnings."""
+    table = read_table(source, **(wishes or Wishes())._asdict(), like=like)
+    for note in table.notes:
+        warnings.warn(note, DgpaxWarning, stacklevel=3)
+    return table
+
+
+def table_of(source: str, split: int = 0, like: Sequence[Written] = ()) -> Table:
     """The table in a file, or the held-out rows of a named dataset."""
     if is_table(source) or source not in data.names():
-        return read_table(source)
+        return read_with_notes(source, like=like)
     _, test = data.load(source).split(split)
-    columns = dict(zip(test.input_names, np.asarray(test.x).T, strict=True))
-    return Table({**columns, test.output_names[0]: np.asarray(test.y)[:, 0]})
+    arrays = dict(zip(test.input_names, np.asarray(test.x).T, strict=True)) | {
+        test.output_names[0]: np.asarray(test.y)[:, 0]
+    }
+    columns = {
+        name: TableColumn(name, Written(name, "number"), values, [f"{value:.15g}" for value in values])
+        for name, values in arrays.items()
+    }
+    return Table(columns, range(1, test.num_rows + 1))
 
 
 def _of_catalogue(name: str, choice: Choice) -> Source:
@@ -88,28 +108,89 @@ def _of_catalogue(name: str, choice: Choice) -> Source:
     return Source(name, f"split {choice.split}", train, test, encoding, named.output_name, classes, None)
 
 
-def _of_table(source: str, table: Table, choice: Choice) -> Source:
-    target = choice.target or list(table.columns)[-1]
-    table.select([target, *choice.ignore])
+def _of_table(source: str, choice: Choice) -> Source:
+    table = _read_for(source, choice)
+    target = target_of(table, choice.target)
     table = _with_target(table, target)
-    inputs = table.select([name for name in table.columns if name != target and name not in choice.ignore])
-    if not inputs.columns:
-        raise InputError(f"{source} has no column besides the target {target!r}.")
-    for name, values in inputs.columns.items():
-        if len(inputs.columns) > 1 and _numbers_the_rows(values):
-            advice = f"If it means nothing, leave it out: --ignore {shlex.quote(name)}"
-            warnings.warn(f"The column {name!r} numbers the rows. {advice}", DgpaxWarning, stacklevel=2)
-    wanted = table.columns[target]
-    classes = _classes(wanted, target, choice.task)
-    y = class_numbers(wanted, classes) if classes else numbers_of(wanted, target)
+    values = table.values([target])[target]
+    classes = _classes(values, target, choice.task)
+    if choice.task == "auto" and (note := doubt_about_task(table.columns[target])):
+        warnings.warn(note, DgpaxWarning, stacklevel=2)
+    y = class_numbers(values, classes) if classes else numbers_of(values, target)
     held_out = _held_out(table.num_rows, choice)
-    encoding = Encoding.of(inputs.rows(~held_out).columns)
+    training = table.rows(~held_out)
+    names = _with_values(training, _inputs(source, table, target, choice.ignore))
+    encoding = Encoding.of(training.values(names))
     train, test = (
-        named_dataset(encoding.apply(inputs.rows(part).columns), y[part], encoding.output_names, target)
-        for part in (~held_out, held_out)
+        named_dataset(encoding.apply(rows.values(names)), y[part], encoding.output_names, target)
+        for rows, part in ((training, ~held_out), (table.rows(held_out), held_out))
     )
-    columns = tuple(_describe(name, values) for name, values in inputs.columns.items())
-    return Source(Path(source).name, f"target {target}", train, test, encoding, target, classes, columns)
+    columns = tuple(_describe(table.columns[name]) for name in names)
+    written = tuple(table.columns[name].written for name in (*names, target))
+    return Source(Path(source).name, f"target {target}", train, test, encoding, target, classes, columns, written)
+
+
+def _read_for(source: str, choice: Choice) -> Table:
+    """The table; a target that is to be labels is taken as text where it isn't all numbers."""
+    table = read_with_notes(source, choice.wishes)
+    target = target_of(table, choice.target)
+    table.require(choice.ignore)
+    if choice.task == "classification" and table.columns[target].problem:
+        return read_table(source, **choice.wishes._replace(categories=(*choice.wishes.categories, target))._asdict())
+    return table
+
+
+def target_of(table: Table, target: str | None) -> str:
+    """The column to predict: the last one that isn't empty, unless another is named."""
+    table.require([] if target is None else [target])
+    full = [name for name, column in table.columns.items() if column.kind != "empty"]
+    if target is None and not full:
+        raise InputError("The table has no value at all.")
+    chosen = full[-1] if target is None else target
+    kind = table.columns[chosen].written.kind
+    if kind in ("date", "empty"):
+        what = "dates, which can't be predicted" if kind == "date" else "no value at all"
+        raise InputError(f"The target {chosen!r} holds {what}. Name another column: --target NAME.")
+    return chosen
+
+
+def doubt_about_task(target: TableColumn) -> str:
+    """What to say about numbers that may be meant as classes, "" if these aren't."""
+    if target.written.kind != "number" or target.problem:
+        return ""
+    there = target.values[~np.isnan(target.values)]
+    distinct = np.unique(there)
+    if not (np.all(there == np.round(there)) and 2 <= len(distinct) <= FEW_VALUES and len(distinct) < len(there)):
+        return ""
+    shown = ", ".join(f"{value:.15g}" for value in distinct[:5]) + ", …" * (len(distinct) > 5)
+    return (
+        f"The target {target.name!r} holds whole numbers with {len(distinct)} different values ({shown}) and is taken "
+        "as a number to predict: --task regression. If they are classes, say --task classification."
+    )
+
+
+def _inputs(source: str, table: Table, target: str, ignore: Sequence[str]) -> list[str]:
+    """The columns to learn from: all that have values."""
+    full = [name for name, column in table.columns.items() if column.written.kind != "empty"]
+    names = [name for name in full if name != target and name not in ignore]
+    if not names:
+        raise InputError(f"{source} has no column besides the target {target!r}.")
+    for name, values in table.values(names).items():
+        numbers = _numbers_the_rows(values)
+        if len(names) > 1 and (numbers or (values.dtype.kind == "f" and table.columns[name].kind == "identifier")):
+            does = "numbers" if numbers else "seems to name"
+            advice = f"If it means nothing, leave it out: --ignore {shlex.quote(name)}"
+            warnings.warn(f"The column {name!r} {does} the rows. {advice}", DgpaxWarning, stacklevel=3)
+    return names
+
+
+def _with_values(training: Table, names: list[str]) -> list[str]:
+    """Those that have values among the rows to train on."""
+    gone = [name for name in names if training.columns[name].missing == training.num_rows]
+    if gone:
+        listing = ", ".join(map(repr, gone))
+        warnings.warn(f"No value among the rows to train on, so left out: {listing}.", DgpaxWarning, stacklevel=3)
+    return [name for name in names if name not in gone]
 
 
 def _numbers_the_rows(values: np.ndarray) -> bool:
@@ -119,7 +200,7 @@ def _numbers_the_rows(values: np.ndarray) -> bool:
 
 def _with_target(table: Table, target: str) -> Table:
     """The rows that have a target."""
-    there = np.array([text is not None for text in label_texts(table.columns[target])])
+    there = np.array([text is not None for text in label_texts(table.values([target])[target])])
     if not there.all():
         gone = int(np.sum(~there))
         warnings.warn(f"{gone} of {len(there)} rows have no {target!r} and are left out.", DgpaxWarning, stacklevel=2)
@@ -131,26 +212,10 @@ def _classes(target: np.ndarray, name: str, task: str) -> tuple[str, ...]:
     if task == "regression" or (task == "auto" and target.dtype.kind == "f"):
         return ()
     texts = [text for text in label_texts(target) if text is not None]
-    words = sorted({text for text in texts if not _is_number(text)})
-    num_numbers = sum(_is_number(text) for text in texts)
-    if task == "auto" and words and 2 * num_numbers > len(texts):
-        shown = ", ".join(repr(word[:40]) for word in words[:5])
-        raise InputError(
-            f"The target {name!r} is a number in {num_numbers} of {len(texts)} rows, and {shown} in others. Mend these "
-            "or leave them empty; if they are labels all the same, say --task classification."
-        )
     labels = sorted(set(texts))
     if not 2 <= len(labels) <= MOST_CLASSES:
         raise InputError(f"The target has {len(labels)} different labels; from 2 to {MOST_CLASSES} can be told apart.")
     return tuple(labels)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _held_out(num_rows: int, choice: Choice) -> np.ndarray:
@@ -165,8 +230,12 @@ def _held_out(num_rows: int, choice: Choice) -> np.ndarray:
     return np.isin(np.arange(num_rows), order[:count])
 
 
-def _describe(name: str, values: np.ndarray) -> ColumnSummary:
-    if values.dtype.kind == "f":
-        return report.describe_numbers(name, values)
-    texts = [None if value is None else str(value) for value in values]
-    return report.describe_categories(name, texts)
+def _describe(column: TableColumn) -> ColumnSummary:
+    name, values = column.name, column.values
+    if column.written.kind == "category":
+        return report.describe_categories(name, [None if value is None else str(value) for value in values])
+    if column.written.kind != "date":
+        return report.describe_numbers(name, values, column.written.kind)
+    days = np.array([value for value in values if value is not None], "datetime64[us]")
+    content = f"{np.min(days).astype('M8[D]')} … {np.max(days).astype('M8[D]')}"
+    return ColumnSummary(name, "date", content, column.missing, days.astype(float))

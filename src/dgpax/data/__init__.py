@@ -1,7 +1,8 @@
 """Data: checking, scaling, minibatches, and a catalogue of named sets.
 
 `dataset` turns what the user has into a `Dataset`; `standardise` gives the `Scaling` that travels with a model;
-`minibatch` draws the batch of a step; `load` knows public datasets by name.
+`minibatch` draws the batch of a step; `load` knows public datasets by name; `read_table` reads a
+table from a file as a person would.
 """
 
 from ._arrays import as_numpy as as_numpy
@@ -34,3 +35,7 @@ from ._scaling import standardise_inputs as standardise_inputs
 from ._validation import check_inputs as check_inputs
 from ._validation import read_outputs as read_outputs
 from ._validation import read_weights as read_weights
+from .reading import Table as Table
+from .reading import TableColumn as TableColumn
+from .reading import Written as Written
+from .reading import read_table as read_table

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import DgpaxWarning, InputError
 from ._frames import column_names, is_frame, select_columns
-from ._table import Column, is_mapping, read_table
+from ._table import Column, is_mapping, typed_columns
 
 MOST_CATEGORIES = 50
 FEW_ROWS = 10
@@ -108,7 +108,7 @@ class Encoding:
     @classmethod
     def of(cls, table: Any) -> Encoding:
         """Learn it from a table [N, D]: an array, lists, a data frame of pandas or polars, or arrays [N] by name."""
-        columns, names = read_table(table)
+        columns, names = typed_columns(table)
         shown = names or tuple(f"x{i}" for i in range(len(columns)))
         return cls(tuple(_learn(name, column) for name, column in zip(shown, columns, strict=True)), names)
 
@@ -140,7 +140,7 @@ class Encoding:
             table = self._named(table)
         elif is_frame(table) and self.input_names and column_names(table, "x"):
             table = select_columns(table, self.input_names, "x")
-        columns, _ = read_table(table)
+        columns, _ = typed_columns(table)
         if len(columns) != len(self.columns):
             raise InputError(
                 f"X has {len(columns)} features, but the model is expecting {len(self.columns)} features as input."
@@ -179,7 +179,7 @@ def _learn(name: str, column: Column) -> NumberColumn | CategoryColumn:
 
 def _categories(column: Column) -> list[str]:
     if column.is_number:
-        return [MISSING if np.isnan(entry) else f"{entry:g}" for entry in column.values]
+        return [MISSING if np.isnan(entry) else f"{entry:.15g}" for entry in column.values]
     return [MISSING if entry is None else entry for entry in column.values]
 
 

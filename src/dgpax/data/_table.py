@@ -29,7 +29,7 @@ class Column(NamedTuple):
         return self.values.dtype.kind == "f"
 
 
-def read_table(table: Any) -> tuple[list[Column], tuple[str, ...]]:
+def typed_columns(table: Any) -> tuple[list[Column], tuple[str, ...]]:
     """The columns of a table of inputs, and their names, () where it has none."""
     if is_frame(table):
         return _of_frame(table)

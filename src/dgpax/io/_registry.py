@@ -8,6 +8,7 @@ import types
 from collections.abc import Iterator
 from importlib import import_module
 
+from ..data import Written
 from ..storage import Names, is_record
 from ._estimators import SavedEstimator, Texts
 from ._table_model import TableModel
@@ -49,4 +50,5 @@ def _modules(package: types.ModuleType) -> Iterator[types.ModuleType]:
 REGISTRY = Names(
     {name: kind for noun in PACKAGES for name, kind in _classes(import_module(f"dgpax.{noun}"))}
     | {"estimators.SavedEstimator": SavedEstimator, "estimators.Texts": Texts, "io.TableModel": TableModel}
+    | {"data.Written": Written}
 )
