@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from forged_files import at, forge, listed, metadata_of, mutate, places, put
 from safetensors.numpy import load_file, save_file
-from saved_models import FITS, OWN, deep, one_layer, same
+from saved_models import FITS, deep, one_layer, same
 
 import dgpax
 from dgpax.data import Encoding
@@ -44,13 +44,13 @@ def path(original, tmp_path) -> Path:
 def refused_or_used(name: str, path: Path, seeds: range, *, use: bool) -> int:
     """How many random changes of a file were refused; no other ends in anything but a prediction, if it is to `use`."""
     fitted, refused = FITS[name](), 0
-    dgpax.save(fitted, path, own=OWN)
+    dgpax.save(fitted, path)
     kept = path.read_bytes()
     for seed in seeds:
         path.write_bytes(kept)
         mutate(np.random.default_rng(seed), path, CLASSES)
         try:
-            loaded = dgpax.load_model(path, own=OWN)
+            loaded = dgpax.load_model(path)
         except ModelFileError:
             refused += 1
             continue
