@@ -13,8 +13,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from small_files import REFUSED, UNDERSTOOD
 
-from dgpax.data import Table, Written, read_table
-from dgpax.errors import InputError
+from dgpax.data import Encoding, Table, Written, read_table
+from dgpax.errors import DgpaxWarning, InputError
 
 
 def read(folder, content: str | bytes, **said) -> Table:
@@ -86,6 +86,22 @@ def test_a_later_file_may_be_written_otherwise_and_says_so(learnt, tmp_path):
     assert later.columns["d"].first() == ["2020-02-28", "2020-03-04"]
     assert later.columns["price"].first() == [1278.5, 950.25]
     assert any("had '%' beside them" in note and "'share'" in note for note in later.notes)
+    otherwise = [note for note in later.notes if note.startswith("Written otherwise than in the training data")]
+    assert ["'d', 'price'" in note for note in otherwise] == [True]
+
+
+def test_a_later_file_that_shows_its_marks_is_believed(learnt, tmp_path):
+    later = read(tmp_path, "price,size\n1.278,0.5\n9.950,1.5\n", like=learnt)
+    assert later.columns["price"].first() == [1.278, 9.95]
+    assert len(later.notes) == 1 and "dot is taken to be the decimal mark in the column 'price'" in later.notes[0]
+
+
+def test_what_the_user_said_is_learnt(tmp_path):
+    first = "d,a\n28.01.2020,5\n27.02.2020,6\n"
+    learnt = read(tmp_path, first, decimal=",", dates="day-first").written
+    later = read(tmp_path, "d,a\n01.02.2020,1.278\n03.04.2020,9.950\n", like=learnt)
+    assert later.columns["a"].first() == [1278, 9950] and later.columns["d"].first() == ["2020-02-01", "2020-04-03"]
+    assert later.notes == ()
 
 
 @pytest.mark.parametrize(
@@ -109,8 +125,11 @@ def test_marks_of_gaps_are_learnt(tmp_path):
 
 
 def test_a_column_of_a_later_file_may_be_empty(learnt, tmp_path):
-    later = read(tmp_path, "price;kind\n;1\n;1b\n", like=learnt)
+    later = read(tmp_path, "d;price;kind\n;;1\n;;1b\n", like=learnt)
     assert np.isnan(later.values()["price"]).all() and later.notes == ()
+    encoding = Encoding.of(read(tmp_path, LEARNT).values(["d", "price"]))
+    with pytest.warns(DgpaxWarning, match="2 missing values"):
+        assert np.isfinite(encoding.apply(later.values())).all()
 
 
 def test_a_problem_of_a_column_that_nobody_needs_is_none(tmp_path):

@@ -39,10 +39,10 @@ class NumberColumn:
         return 1 if self.has_gaps else None
 
     def apply(self, column: Column) -> np.ndarray:
-        if not column.is_number or column.is_date != self.is_date:
+        gaps = np.isnan(column.values) if column.is_number else np.zeros(len(column.values), bool)
+        if not gaps.all() and (not column.is_number or column.is_date != self.is_date):
             wanted = "dates" if self.is_date else "numbers"
             raise InputError(f"{column.label} had {wanted} in the training data and has others now. Pass {wanted}.")
-        gaps = np.isnan(column.values)
         if gaps.any() and not self.has_gaps:
             warnings.warn(
                 f"{column.label} has {gaps.sum()} missing values and had none in the training data; they are taken to "

@@ -16,8 +16,6 @@ from ._written import CATEGORY, DATE, EMPTY, NUMBER, TIME, Wishes, Written
 Reader = Callable[[str], Cell | None]
 READERS: dict[str, tuple[Reader, ...]] = {NUMBER: (number,), DATE: (date, compact_date), TIME: (clock,)}
 """In the order in which they are tried."""
-SOME = 0.2
-"""The share of numbers among words that is worth a note."""
 
 
 @dataclass(frozen=True)

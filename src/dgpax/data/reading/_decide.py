@@ -60,7 +60,7 @@ def _decimal(draft: Draft, wishes: Wishes, known: Evidence) -> Decision:
         return Decision(mark, _open_number(draft, text, mark))  # 1500 beside 1.278: thousands have no mark
     if len(known.decimals) == 1:
         (convention,) = known.decimals
-        told = (convention == mark and not whole) or MARKS[convention] == learnt
+        told = MARKS[convention] == learnt if learnt else convention == mark and not whole
         return Decision(convention, None if told else _open_number(draft, text, convention))
     thousands = bool(whole) or (known.separator == ";") == (mark == 0)
     convention = 1 - mark if thousands else mark

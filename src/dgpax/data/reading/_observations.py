@@ -6,8 +6,9 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from ._columns import SOME, Draft
+from ._columns import Draft
 from ._dates import COMPACT, MONTH, QUARTER, TWO_DIGITS, ZONE
+from ._decide import MARKS, ORDERS
 from ._gaps import ALWAYS
 from ._lines import is_value
 from ._numbers import is_unit, number
@@ -17,6 +18,8 @@ from ._written import CATEGORY, DATE, EMPTY, NUMBER, TIME, Wishes
 
 CODES_OF_GAPS = frozenset({-999.0, -9999.0, -99999.0, -999.9, -999.99, -9999.9})
 MOST_DIGITS = 15
+SOME = 0.2
+"""The share of numbers among words that is worth a note."""
 _LIKE_VALUES = re.compile(r"[-+~<>=≤≥≈'\"]*\s*\d[\d.,:/'\" -]*")
 _PECULIAR = {
     MONTH: "Months are taken as their first day",
@@ -30,6 +33,7 @@ _PECULIAR = {
 def observations(draft: Draft, convention: int | None, lines: Sequence[int], wishes: Wishes) -> Iterator[Remark]:
     """Remarks on a column; those that were as true of the training table aren't repeated."""
     yield from _on_gaps(draft, lines, wishes)
+    yield from _on_a_change(draft, convention)
     if draft.kind == NUMBER:
         yield from _on_numbers(draft, convention, lines)
     if draft.kind == DATE and not draft.learnt:
@@ -59,6 +63,17 @@ def _on_gaps(draft: Draft, lines: Sequence[int], wishes: Wishes) -> Iterator[Rem
             )
 
 
+def _on_a_change(draft: Draft, convention: int | None) -> Iterator[Remark]:
+    """On a convention that is beyond doubt, and not that of the training table."""
+    before = "" if draft.learnt is None else draft.learnt.decimal or draft.learnt.dates
+    if convention is None or draft.is_open or before in ("", MARKS[convention], ORDERS[convention]):
+        return
+    text = next(text for text, cell in draft.cells.items() if cell.by(1 - convention) is None)
+    value = draft.cells[text].by(convention)
+    yield Remark("Written otherwise than in the training data", draft.name,
+                 f"{text!r} is {_written(value) if draft.kind == NUMBER else value.date()}")  # fmt: skip
+
+
 def _on_numbers(draft: Draft, convention: int | None, lines: Sequence[int]) -> Iterator[Remark]:
     which, learnt = convention or 0, draft.learnt
     for unit in {cell.remark: None for cell in draft.cells.values() if cell.remark}:
@@ -70,7 +85,7 @@ def _on_numbers(draft: Draft, convention: int | None, lines: Sequence[int]) -> I
         text = next(iter(draft.cells))
         yield Remark(f"Numbers had {learnt.unit!r} beside them in the training data", draft.name,
                      f"{text!r} is taken to be in the same unit")  # fmt: skip
-    if convention == 1 and not draft.is_open and not (learnt and learnt.decimal == ","):
+    if convention == 1 and not draft.is_open and not (learnt and learnt.decimal):
         text = next(text for text, cell in draft.cells.items() if cell.first is None)
         yield Remark(
             "Decimal commas or dots for thousands", draft.name, f"{text!r} is {_written(draft.cells[text].second)}"

@@ -31,19 +31,26 @@ def understand(
             columns[one.name] = TableColumn(one.name, Written(one.name, one.kind), _words(one), one.texts, problem)
             continue
         decision = decide(one, wishes, known)
-        columns[one.name] = _column(one, decision.convention)
+        columns[one.name] = _column(one, decision.convention, wishes)
         remarks += [*([decision.remark] if decision.remark else []),
                     *observations(one, decision.convention, lines, wishes)]  # fmt: skip
     empty = [name for name, column in columns.items() if column.written.kind == EMPTY and name not in learnt]
     return columns, [*notes_of(remarks), *_on_empty(empty)]
 
 
-def _column(one: Draft, convention: int | None) -> TableColumn:
-    mark = MARKS[convention] if one.kind == NUMBER and convention is not None else ""
-    order = ORDERS[convention] if one.kind == DATE and convention is not None else ""
+def _column(one: Draft, convention: int | None, wishes: Wishes) -> TableColumn:
+    mark = "" if convention is None else MARKS[convention]
+    order = "" if convention is None else ORDERS[convention]
     unit = next((cell.remark for cell in one.cells.values() if cell.remark), "") if one.kind == NUMBER else ""
     gaps = tuple(sorted(text for text in one.gaps if text))
-    written = Written(one.name, one.kind, mark, order, unit, gaps)
+    written = Written(
+        one.name,
+        one.kind,
+        decimal=(mark or wishes.decimal or "") if one.kind == NUMBER else "",
+        dates=(order or wishes.dates or "") if one.kind == DATE else "",
+        unit=unit,
+        gaps=gaps,
+    )
     return TableColumn(one.name, written, _values(one, convention or 0), one.texts)
 
 
