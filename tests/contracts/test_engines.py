@@ -15,6 +15,7 @@ import dgpax
 from contracts.completeness import final_subclasses
 from dgpax.inference import (
     LBFGS,
+    NUTS,
     SGHMC,
     AbstractEngine,
     Exact,
@@ -39,9 +40,11 @@ ENGINES = {
     NaturalGradient: lambda: NaturalGradient(max_steps=20, steps_per_call=4, ramp_steps=1),
     Settling: lambda: Settling(engine=NaturalGradient(ramp_steps=1), max_steps=20, steps_per_call=4, settle_steps=5),
     SGHMC: lambda: SGHMC(num_warmup=20, num_draws=2, spacing=2, steps_per_call=4),
+    NUTS: lambda: NUTS(num_draws=4, num_chains=2, num_warmup=30, steps_per_call=10),
     MonteCarloEM: lambda: MonteCarloEM(schedule=SHORT),  # pyright: ignore[reportCallIssue] - its max_steps is a property
 }
 METHODS = {NaturalGradient: Variational, Settling: Variational, SGHMC: lambda: Sampling(num_draws=2)}
+METHODS |= {NUTS: lambda: Exact(hyperparameters="sampled", num_draws=4)}
 METHODS |= {MonteCarloEM: lambda: Stride(6, 3, Standard(), initial=untrained(DATA, 6))}
 MODELS = {MonteCarloEM: Residual}
 

@@ -11,6 +11,8 @@ from ._base import Info as Info
 from ._base import Problem as Problem
 from ._conjugate import Exact as Exact
 from ._conjugate import Sparse as Sparse
+from ._diagnostics import effective_sample_size as effective_sample_size
+from ._diagnostics import split_r_hat as split_r_hat
 from ._fit import fit as fit
 from ._gradient import Gradient as Gradient
 from ._latent_inputs import LatentInputs as LatentInputs
@@ -23,6 +25,7 @@ from ._methods import METHODS as METHODS
 from ._methods import as_method as as_method
 from ._natural import NaturalGradient as NaturalGradient
 from ._noisy_inputs import NoisyInputs as NoisyInputs
+from ._nuts import NUTS as NUTS
 from ._outcome import Outcome as Outcome
 from ._sampling import Sampling as Sampling
 from ._settling import Settling as Settling

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -18,20 +19,21 @@ from ..objectives import (
     has_fourier_statistics,
     log_evidence,
 )
-from ..parameters import with_weak_priors
+from ..parameters import find, freeze, with_weak_priors
 from ..posteriors import ExactPosterior, one_gp_layer, optimal_posterior
 from ..typing import PyTree
 from ._base import AbstractMethod
-from ._hyperparameters import WithJacobian, averaged_outcome
+from ._hyperparameters import WithJacobian, averaged_outcome, sampled_outcome
 from ._lbfgs import LBFGS
 from ._memory import refuse_beyond_memory
 from ._mismatch import check_model
+from ._nuts import NUTS, ModelAndDraws
 from ._outcome import gp_outcome
 from ._starts import worthwhile_starts
 
 CHUNK_ROWS = 10_000
 """Rows at a time for what isn't differentiated, where chunks cost nothing."""
-TREATMENTS = ("point", "averaged")
+OUTCOMES = {"point": gp_outcome, "averaged": averaged_outcome, "sampled": sampled_outcome}
 MATRICES = 3
 """Of all rows by all rows, that there are at once: the covariance, its factor and its inverse."""
 
@@ -39,9 +41,10 @@ MATRICES = 3
 class AbstractConjugate(AbstractMethod):
     """One layer with Gaussian noise, whose inducing outputs are integrated out.
 
-    `hyperparameters` is "point" (the values at which the objective is highest) or "averaged" (predictions are a mixture
-    over `num_draws` values around these, weighed by how probable they are), which is for few rows, where one value
-    claims to know too much; parameters without a prior get a wide one around where they start.
+    `hyperparameters` is "point" (the values at which the objective is highest), "averaged" (predictions are a mixture
+    over `num_draws` values around these, weighed by how probable they are) or "sampled" (over as many draws by `NUTS`).
+    The latter two are for few rows, where one value claims to know too much; parameters without a prior get a wide one
+    around where they start.
     """
 
     hyperparameters: eqx.AbstractVar[str]
@@ -49,9 +52,9 @@ class AbstractConjugate(AbstractMethod):
 
     def __check_init__(self):
         name = type(self).__name__
-        if self.hyperparameters not in TREATMENTS:
+        if self.hyperparameters not in OUTCOMES:
             raise UnknownNameError(
-                f"{name}(hyperparameters={self.hyperparameters!r}) isn't known. There are: {', '.join(TREATMENTS)}."
+                f"{name}(hyperparameters={self.hyperparameters!r}) isn't known. There are: {', '.join(OUTCOMES)}."
             )
         if self.num_draws < 1:
             raise InputError(f"{name}(num_draws=...) must be at least 1; got {self.num_draws}.")
@@ -62,21 +65,30 @@ class AbstractConjugate(AbstractMethod):
 
     def target(self, model, data):
         model = conjugate_model(model, data)
-        return model if self.hyperparameters == "point" else with_weak_priors(model)
+        if self.hyperparameters == "point":
+            return model
+        believed = with_weak_priors(model)
+        return believed if self.hyperparameters == "averaged" else ModelAndDraws.at(_held(believed), self.num_draws)
 
     def starts(self, target, data):
-        return worthwhile_starts(self, target, data)
+        return [target] if self.hyperparameters == "sampled" else worthwhile_starts(self, target, data)
 
     def terms(self, target, data, key):
-        own = self.evidence(target, data)
-        return own if self.hyperparameters == "point" else WithJacobian.of(own, target)
+        model = target.model if isinstance(target, ModelAndDraws) else target
+        own = self.evidence(model, data)
+        return own if self.hyperparameters == "point" else WithJacobian.of(own, model)
 
     def outcome(self, target, model, data, scaled):
-        outcome = gp_outcome if self.hyperparameters == "point" else averaged_outcome
-        return outcome(self, target, model, data, scaled)
+        return OUTCOMES[self.hyperparameters](self, target, model, data, scaled)
+
+    @property
+    def num_chains(self) -> int:
+        """Of NUTS: as many as the draws can be shared by, four at most."""
+        return math.gcd(self.num_draws, 4)
 
     def default_engine(self):
-        return LBFGS()
+        sampled = self.hyperparameters == "sampled"
+        return NUTS(num_draws=self.num_draws, num_chains=self.num_chains) if sampled else LBFGS()
 
 
 class Exact(AbstractConjugate):
@@ -129,6 +141,11 @@ class Sparse(AbstractConjugate):
 
     def finish(self, target, data):
         return target, optimal_posterior(target, data, self.chunk_rows or CHUNK_ROWS)
+
+
+def _held(model: DeepGP) -> DeepGP:
+    """With its inducing variables held: they belong to the approximation, not to what is believed."""
+    return freeze(model, "*.inducing") if any(".inducing" in name for name in find(model)) else model
 
 
 def conjugate_model(model: DeepGP, data: Dataset) -> DeepGP:

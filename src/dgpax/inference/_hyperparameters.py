@@ -16,15 +16,18 @@ from ..fits import Ensemble, FitReport
 from ..linalg import even_normals
 from ..model import DeepGP
 from ..objectives import AbstractTerms
-from ..parameters import find, log_jacobian
+from ..parameters import at_free_values, combine, find, free_values, log_jacobian, partition
 from ..typing import Array, Float, PyTree
 from ._base import Problem
+from ._diagnostics import effective_sample_size, split_r_hat
+from ._nuts import ModelAndDraws
 from ._outcome import Outcome, gp_outcome
 
 WIDEST = 3.0
 """Standard deviation, on the free scale, of what the data say next to nothing about."""
 DIFFERENCE = 1e-3
 AT_ONCE = 8
+R_HAT_LIMIT = 1.1
 
 
 class WithJacobian(AbstractTerms):
@@ -57,19 +60,38 @@ def averaged_outcome(method: Any, target: DeepGP, model: DeepGP, data: Dataset, 
     weights = np.minimum(weights, np.sqrt(len(weights)) / len(weights))
     weights /= weights.sum()
     effective = float(1.0 / np.sum(weights**2))
-    outcomes = [gp_outcome(method, problem.at(value), model, data, scaled) for value in values]
+    details = {"hyperparameter_draws": len(values), "effective_draws": effective}
+    return _mixture(method, [problem.at(value) for value in values], weights, model, data, scaled, details, ())
+
+
+def sampled_outcome(method: Any, target: ModelAndDraws, model: DeepGP, data: Dataset, scaled: Dataset) -> Outcome:
+    """An equal mixture over the draws of chains, and how well these have mixed."""
+    points = np.asarray(target.draws.value)
+    by_chain = points.reshape(-1, method.num_chains, points.shape[-1])
+    each = [by_chain[..., index] for index in range(points.shape[-1])]
+    r_hat = float(np.max([split_r_hat(chains) for chains in each]))
+    effective = float(np.min([effective_sample_size(chains) for chains in each]))
+    details = {"hyperparameter_draws": len(points), "r_hat": r_hat, "effective_draws": effective}
+    notes = () if r_hat <= R_HAT_LIMIT else (
+        f"The chains haven't mixed: R̂ of hyperparameters is {r_hat:.2f}, more than {R_HAT_LIMIT}. Take more steps: "
+        "NUTS(num_draws=..., num_warmup=1000, spacing=20).",
+    )  # fmt: skip
+    rest = partition(target.model)[1]
+    targets = [combine(at_free_values(target.model, jnp.asarray(point)), rest) for point in points]
+    equal = np.full(len(points), 1.0 / len(points))
+    return _mixture(method, targets, equal, model, data, scaled, details, notes)
+
+
+def _mixture(method, targets: list[PyTree], weights, model, data, scaled, details, notes) -> Outcome:
+    """Of the fits in which the method ends at each of the targets."""
+    outcomes = [gp_outcome(method, target, model, data, scaled) for target in targets]
 
     def make(report: FitReport) -> Ensemble:
         return Ensemble([outcome.make(report) for outcome in outcomes], weights, report)
 
-    return Outcome(
-        outcomes[int(np.argmax(weights))].model,
-        make,
-        max(outcome.largest_jitter for outcome in outcomes),
-        max(outcome.clipped_variances for outcome in outcomes),
-        {"hyperparameter_draws": len(values), "effective_draws": effective},
-        (),
-    )
+    jitter = max(outcome.largest_jitter for outcome in outcomes)
+    clipped = max(outcome.clipped_variances for outcome in outcomes)
+    return Outcome(outcomes[int(np.argmax(weights))].model, make, jitter, clipped, details, notes)
 
 
 def _laplace_draws(problem: Problem, num_draws: int):
@@ -81,7 +103,7 @@ def _laplace_draws(problem: Problem, num_draws: int):
     """
     parameters = {name: p for name, p in find(problem.target).items() if p.trainable}
     moving = np.concatenate([np.full(p.raw.size, ".inducing" not in name) for name, p in parameters.items()])
-    centre = np.concatenate([np.ravel(p.free) for p in parameters.values()]).astype(float)
+    centre = np.asarray(free_values(problem.target), float)
     size = int(moving.sum())
     steps = DIFFERENCE * np.eye(len(centre))[moving]
     _, slopes = _evaluated(problem, np.concatenate([centre + steps, centre - steps]))
@@ -96,7 +118,7 @@ def _laplace_draws(problem: Problem, num_draws: int):
     log_weights = np.where(np.isfinite(losses), -losses, -np.inf) + 0.5 * np.sum(z**2, axis=1)
     if not np.any(np.isfinite(log_weights)):
         points, log_weights = centre[None], np.zeros(1)
-    return [_at_free(problem, jnp.asarray(point)) for point in points], log_weights
+    return [at_free_values(problem.target, jnp.asarray(point)) for point in points], log_weights
 
 
 def _evaluated(problem: Problem, points: Float[np.ndarray, "K n"]) -> tuple[np.ndarray, np.ndarray]:
@@ -110,15 +132,6 @@ def _evaluated(problem: Problem, points: Float[np.ndarray, "K n"]) -> tuple[np.n
 @eqx.filter_jit
 def _losses_and_slopes(problem: Problem, points: Float[Array, "K n"]):
     def one(point):
-        return problem.loss(_at_free(problem, point), jr.key(0))[0]
+        return problem.loss(at_free_values(problem.target, point), jr.key(0))[0]
 
     return jax.lax.map(jax.value_and_grad(one), points)
-
-
-def _at_free(problem: Problem, point: Float[Array, " n"]) -> PyTree:
-    """The trained values at a point of the free scale."""
-    parameters = [p for p in find(problem.target).values() if p.trainable]
-    ends = np.cumsum([p.raw.size for p in parameters])
-    parts = zip(parameters, jnp.split(point, ends[:-1]), strict=True)
-    raws = [p.at_free(part.reshape(p.raw.shape)).astype(p.raw.dtype) for p, part in parts]
-    return jax.tree.unflatten(jax.tree.structure(problem.trainable()), raws)

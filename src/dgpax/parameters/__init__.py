@@ -19,9 +19,11 @@ from ._priors import HalfNormalPrior as HalfNormalPrior
 from ._priors import LogNormalPrior as LogNormalPrior
 from ._priors import NormalPrior as NormalPrior
 from ._table import table as table
+from ._tree import at_free_values as at_free_values
 from ._tree import cast as cast
 from ._tree import combine as combine
 from ._tree import find as find
+from ._tree import free_values as free_values
 from ._tree import freeze as freeze
 from ._tree import log_jacobian as log_jacobian
 from ._tree import log_prior as log_prior

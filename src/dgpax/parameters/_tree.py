@@ -144,6 +144,21 @@ def log_jacobian(tree: PyTree) -> Float[Array, ""]:
     return jnp.asarray(sum((jnp.sum(node.log_jacobian) for node in find(tree).values() if node.trainable), 0.0))
 
 
+def free_values(tree: PyTree) -> Float[Array, " n"]:
+    """All trainable parameters on their free scales, as one vector."""
+    parts = [jnp.ravel(node.free) for node in find(tree).values() if node.trainable]
+    return jnp.concatenate(parts) if parts else jnp.zeros(0)
+
+
+def at_free_values(tree: T, vector: Float[Array, " n"]) -> T:
+    """The raw arrays of the trainable parameters, as `partition` gives them, at such a vector."""
+    nodes = [node for node in find(tree).values() if node.trainable]
+    ends = np.cumsum([node.raw.size for node in nodes])
+    parts = zip(nodes, jnp.split(vector, ends[:-1]), strict=True)
+    raws = [node.at_free(part.reshape(node.raw.shape)).astype(node.raw.dtype) for node, part in parts]
+    return jax.tree.unflatten(jax.tree.structure(partition(tree)[0]), raws)
+
+
 def with_weak_priors(tree: T) -> T:
     """A copy in which every trainable parameter has a hyper-prior: its own, or a wide one around where it stands.
 

@@ -17,8 +17,6 @@ from ._bound import factorise as factorise
 from ._covariance import LocallyScaled as LocallyScaled
 from ._covariance import Stationary as Stationary
 from ._cross_approximation import CrossApproximation as CrossApproximation
-from ._diagnostics import effective_sample_size as effective_sample_size
-from ._diagnostics import split_r_hat as split_r_hat
 from ._engine import MonteCarloEM as MonteCarloEM
 from ._engine import StrideTarget as StrideTarget
 from ._fit import StrideFit as StrideFit

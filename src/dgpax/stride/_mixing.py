@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..inference import effective_sample_size, split_r_hat
 from ._cross_approximation import CrossApproximatedHidden
-from ._diagnostics import effective_sample_size, split_r_hat
 from ._engine import StrideTarget
 
 R_HAT_LIMIT = 1.1
