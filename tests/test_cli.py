@@ -89,7 +89,7 @@ def test_predictions_may_keep_columns(fitted, tmp_path):
     lines += [f"00{i};" + line.replace(",", ";").replace(".", ",") for i, line in enumerate(houses().splitlines()[1:])]
     (tmp_path / "new.csv").write_text("\n".join(lines) + "\n")
     model, table = str(folder / "houses-sparse.dgpax"), str(tmp_path / "new.csv")
-    with pytest.warns(DgpaxWarning, match="Decimal commas"):
+    with pytest.warns(DgpaxWarning, match="Written otherwise than in the training data"):
         printed = list(csv.reader(io.StringIO(run("predict", model, table, "--keep", "no, colour"))))
     assert printed[0][:3] == ["no", "colour", "price mean"] and printed[2][:2] == ["001", "blue"]
     assert [row[2:] for row in printed[1:]] == list(

@@ -140,7 +140,7 @@ def _with_names(sheet: Sheet, where: str) -> Sheet:
         places = [str(index + 1) for index, name in enumerate(names) if name == repeated[0]]
         raise InputError(
             f"{where}: line {sheet.line} gives several columns the same name: {quoted(repeated)}; "
-            f"{repeated[0][:60]!r} names columns {' and '.join(places)}. Rename them."
+            f"{repeated[0][:60]!r} names columns {' and '.join(places[:2])}. Rename them."
         )
     rows = _cut(sheet.rows, width) if width < len(sheet.names) else sheet.rows
     return sheet._replace(names=names, rows=rows, notes=tuple(notes))

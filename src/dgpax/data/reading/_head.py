@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import pairwise
 from typing import NamedTuple
 
 from ...errors import InputError
-from ._lines import Line, has_values, is_value
+from ._lines import LOOKED_AT, Line, has_values, is_value
 from ._numbers import number
 from ._words import lines_named, on_one_line, sentence
 
 MOST_ABOVE = 50
 """Lines that may stand above the table."""
+_YEAR = re.compile(r"(1[89]|20)\d\d")
 
 
 class Sheet(NamedTuple):
@@ -39,8 +41,8 @@ def with_head(lines: list[Line], where: str) -> Sheet:
             f"Line {head.number} holds values, so there are no names; columns are called column 1, column 2, …"
         )
         return Sheet([f"column {index + 1}" for index in range(len(names))], 0, [head, *rows], tuple(notes))
-    if has_values(head) and all(number(cell) for cell in names if cell):
-        notes.append(f"Line {head.number} is taken to be the names, though they are numbers: {on_one_line(names)}.")
+    if any(is_value(cell) and not _YEAR.fullmatch(cell) for cell in names):
+        notes.append(f"Line {head.number} is taken to be the names, though it has values: {on_one_line(names)}.")
     return Sheet(names, head.number, rows, tuple(notes))
 
 
@@ -77,16 +79,26 @@ def _heads(line: Line, following: Line) -> bool:
 
 
 def _is_of_values(head: Line, rows: list[Line]) -> bool:
-    """Whether the first line is one of values rather than of names: years and 1, 2, 3 may be names, 3.5 isn't, and
-    neither is a word that stands below itself."""
+    """Whether the first line is one of values rather than of names: years and 1, 2, 3 may be names; 3.5 isn't, nor is a
+    date above dates, or a word beside numbers that stands below itself."""
     cells = [cell for cell in head.cells if cell]
-    values = {cell: value for cell in cells if (value := number(cell)) is not None}
-    if any(not cell.isdigit() for cell in values):
+    values = {cell for cell in cells if number(cell) is not None}
+    if any(not cell.isdigit() for cell in values) or _has_date_above_dates(head, rows):
         return True
-    if len(values) == len(cells):
+    if all(cell in values for cell in cells):
         numbers = [float(cell) for cell in cells]
         return len(numbers) < 2 or any(b - a != 1 for a, b in pairwise(numbers))
-    if not values:
-        return False
-    words = [(index, cell) for index, cell in enumerate(head.cells) if cell and cell not in values]
+    words = [(index, cell) for index, cell in enumerate(head.cells) if values and cell and cell not in values]
     return any(cell == row.cells[index] for index, cell in words for row in rows if index < len(row.cells))
+
+
+def _has_date_above_dates(head: Line, rows: list[Line]) -> bool:
+    for index, cell in enumerate(head.cells):
+        below = [row.cells[index] for row in rows[:LOOKED_AT] if index < len(row.cells) and row.cells[index]]
+        if _is_moment(cell) and below and all(map(_is_moment, below)):
+            return True
+    return False
+
+
+def _is_moment(cell: str) -> bool:
+    return number(cell) is None and is_value(cell)

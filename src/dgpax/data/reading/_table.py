@@ -17,7 +17,7 @@ from ._written import CATEGORY, DATE, EMPTY, NUMBER, TIME, Written
 CONSTANT, IDENTIFIER = "constant", "identifier"
 FEWEST_NAMES = 10
 """Rows above which words that are all different name the rows."""
-_NAMES_ROWS = re.compile(r"(.*[ _-])?(id|ids|nr\.?|no\.?|index|idx|uuid|guid|key|row|#)|.*Id|column 1", re.IGNORECASE)
+_NAMES_ROWS = re.compile(r"(.*[ _-])?(id|ids|nr\.?|no\.?|index|idx|uuid|guid|key|row|#)|.*Id", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ class TableColumn:
             return CONSTANT
         unique = distinct == rows > 2
         whole = kind == NUMBER and unique and bool(np.all(self.values == np.round(self.values)))
-        named = unique and bool(_NAMES_ROWS.fullmatch(self.name)) and (kind == CATEGORY or whole)
+        counts = whole and bool(np.all(np.diff(self.values) == 1.0)) and self.name == "column 1"
+        named = (unique and bool(_NAMES_ROWS.fullmatch(self.name)) and (kind == CATEGORY or whole)) or counts
         return IDENTIFIER if named or (kind == CATEGORY and unique and rows > FEWEST_NAMES) else kind
 
     def first(self, count: int = 5) -> list[Any]:
