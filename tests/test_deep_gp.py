@@ -137,3 +137,19 @@ def test_locations_stay_finite_in_float32():
     assert fitted.report.rejected_steps == 0
     assert fitted.model.layers[0].inducing.locations.value.dtype == jnp.float32
     assert isinstance(fitted.model.layers[0].inducing, Points)
+
+
+def test_more_columns_than_rows_span():
+    x = np.random.default_rng(0).normal(size=(20, 40))
+    model = dgpax.deep_gp(dgpax.dataset(x, x[:, 0]), 2, 8)
+    assert model.layers[0].num_outputs == 19
+
+
+def test_heavy_tails_in_any_units():
+    """Only the scaling differs: by the start of a fit, targets far from 0 are as well explained as those around it."""
+    x = np.random.default_rng(0).uniform(-1, 1, (20, 1))
+    likelihood = dgpax.likelihoods.StudentT()
+    near, far = (dgpax.dataset(x, shift + scale * x) for shift, scale in ((0.0, 1.0), (1e6, 500.0)))
+    models = [dgpax.deep_gp(data, 2, 5, likelihood=likelihood) for data in (near, far)]
+    scaled = [model.to_model_units(data).y for model, data in zip(models, (near, far), strict=True)]
+    np.testing.assert_allclose(scaled[0], scaled[1], atol=1e-6)

@@ -131,7 +131,7 @@ def test_averages_are_those_of_quadrature(inference):
     mean, variance = by_quadrature(model, data, new)
     assert isinstance(fitted, Ensemble)
     assert_allclose(prediction.mean[:, 0], mean, atol=6e-3)
-    assert_allclose(prediction.variance[:, 0], variance, rtol=2e-2)
+    assert_allclose(prediction.variance[:, 0], variance, rtol=5e-2)
 
 
 def by_quadrature(model: Any, data: dgpax.Dataset, new: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -157,7 +157,7 @@ def by_quadrature(model: Any, data: dgpax.Dataset, new: np.ndarray) -> tuple[np.
     return shift + scale * mean, scale**2 * variance
 
 
-X = np.linspace(-1.0, 1.0, 9)[:, None]
+X = np.linspace(-1.0, 1.0, 6)[:, None]
 DATA = dgpax.dataset(X, np.stack([50 + 20 * np.sin(3 * X[:, 0]), X[:, 0] ** 2], axis=1))
 
 
@@ -170,7 +170,9 @@ def exact(lengthscale: float, noise: float, data: dgpax.Dataset, scaling=None):
     return fit_of(model, ExactPosterior.condition(model, model.to_model_units(data)), REPORT, 1)
 
 
-@pytest.mark.parametrize("pairs", [[(0.5, 0.1)], [(0.5, 0.1), (0.9, 0.02)]], ids=["one", "two"])
+@pytest.mark.parametrize(
+    "pairs", [[(0.5, 0.1)], pytest.param([(0.5, 0.1), (0.9, 0.02)], marks=pytest.mark.slow)], ids=["one", "two"]
+)
 def test_rows_left_out_by_formula_and_by_hand(pairs):
     """A row's density under a fit without it; of two, weighed by what the other rows say of them."""
     scaling = standardise(DATA)

@@ -28,6 +28,7 @@ from dgpax.stride import (
 )
 from dgpax.stride._covariance import squared_distances
 from dgpax.stride._hidden import Prior, Selected
+from dgpax.stride._spread import by_row
 from dgpax.stride._top import ExactTop, SparseTop
 from dgpax.typing import ArrayLike
 
@@ -171,12 +172,14 @@ def test_values_whitened_variables_and_new_inputs_agree(method, architecture):
     prior, hidden, values = build(method, architecture)
     width = values[0].shape[1]
     keys = jr.split(jr.key(0), architecture.num_hidden)
-    whitened = tuple(jr.normal(key, (hidden.num_sites(), width)) for key in keys)
+    num_sites = hidden.whiten(prior, values)[0].shape[0]
+    whitened = tuple(jr.normal(key, (num_sites, width)) for key in keys)
+    spread = by_row(jr.normal(jr.key(2), (architecture.num_hidden, width)))
 
     @eqx.filter_jit
     def round_trip(whitened):
         once = hidden.values(prior, whitened)
-        at_rows = hidden.at(prior, whitened, prior.x, jr.key(2))
+        at_rows = hidden.at(prior, whitened, prior.x, spread)
         return once, hidden.values(prior, hidden.whiten(prior, once)), at_rows
 
     once, twice, at_rows = round_trip(whitened)
@@ -188,8 +191,8 @@ def test_values_whitened_variables_and_new_inputs_agree(method, architecture):
 def test_first_layer_has_its_covariance():
     """Columns of the map from whitened variables: C Cᵀ is the covariance, exactly or of that rank."""
     for name in ("standard", "cross"):
-        prior, hidden, _ = build(name, Composition(1))
-        root = hidden.values(prior, (jnp.eye(hidden.num_sites()),))[0]
+        prior, hidden, values = build(name, Composition(1))
+        root = hidden.values(prior, (jnp.eye(hidden.whiten(prior, values)[0].shape[0]),))[0]
         assert_allclose(root @ root.T, prior.bottom(prior.x, prior.x), atol=1e-8)
 
 

@@ -22,6 +22,8 @@ from ..typing import Array, Float
 from ._shallow import NOISE_START, VARIANCE_FLOOR, check_data, noise_start
 
 LARGEST_WIDTH = 30
+RANK_ROWS = 1000
+"""Enough to see how many directions they span."""
 BETWEEN_LAYERS = 1e-5
 
 
@@ -90,7 +92,8 @@ def deep_gp(
     Length scales start at the median distance of what a layer sees, inner layers start near the identity, inducing
     points at cluster centres. `width` of the inner layers is min(30, D) unless given. `append_inputs` puts x beside
     the inputs of every later layer; `num_latents` puts latent variables beside x, for densities that aren't Gaussian.
-    Targets are standardised for Gaussian noise, the default, and left alone for other likelihoods.
+    Targets are standardised for Gaussian noise, the default, and others of any scale (Student's t, noise that depends
+    on x), and left alone for counts, labels and the like.
 
     >>> import numpy as np
     >>> import dgpax
@@ -133,10 +136,10 @@ class _Plan(eqx.Module):
         if likelihood is None:
             likelihood = GaussianNoise(noise_start(noise, data.x.dtype))
         likelihood.check_targets(np.asarray(data.y))
-        scaling = standardise(data) if isinstance(likelihood, GaussianNoise) else standardise_inputs(data)
+        scaling = standardise(data) if likelihood.in_any_units else standardise_inputs(data)
         num_outputs = likelihood.num_latents(data.num_outputs)
-        width = min(LARGEST_WIDTH, data.num_inputs) if width is None else width
         x = dataclasses.replace(data, x=scaling.inputs(data.x)).counted().x
+        width = _suitable_width(x) if width is None else width
         return cls(x, width, num_outputs, likelihood, scaling)
 
     def stack(
@@ -168,6 +171,14 @@ class _Plan(eqx.Module):
                 x, z = beside(x, inputs[0]), beside(z, inputs[1])
         layers.append(GPLayer(last_kernel(x), self.num_outputs, inducing=Points(z)))
         return DeepGP(tuple(layers), self.likelihood, self.scaling)
+
+
+def _suitable_width(x: Float[Array, "N D"]) -> int:
+    """As many directions as rows span, 30 at most."""
+    if x.shape[1] <= LARGEST_WIDTH:
+        return x.shape[1]
+    some = np.asarray(x[:RANK_ROWS], float)
+    return max(1, min(LARGEST_WIDTH, int(np.linalg.matrix_rank(some - some.mean(axis=0)))))
 
 
 def _dsvi_kernel(x: Float[Array, "N D"]) -> RBF:

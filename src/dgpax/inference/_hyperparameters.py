@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from scipy.special import logsumexp
 
 from ..data import Dataset
 from ..fits import Ensemble, FitReport
@@ -56,7 +55,7 @@ def averaged_outcome(method: Any, target: DeepGP, model: DeepGP, data: Dataset, 
     """
     problem = Problem(method, target, method.prepare(target, scaled))
     values, log_weights = _laplace_draws(problem, method.num_draws)
-    weights = np.exp(log_weights - logsumexp(log_weights))
+    weights = np.exp(log_weights - np.logaddexp.reduce(log_weights))
     weights = np.minimum(weights, np.sqrt(len(weights)) / len(weights))
     weights /= weights.sum()
     effective = float(1.0 / np.sum(weights**2))

@@ -19,6 +19,8 @@ from ._base import AbstractEngine, Info, Problem
 SUFFICIENT_DECREASE, CURVATURE = 1e-4, 0.9
 MAX_TRIALS = 20
 QUIET_ITERATIONS = 3
+STEPS_FOR_ALL = 100
+"""After which descents that are behind are no longer waited for."""
 LONGEST_MOVE = 2.0
 """Of a raw value in one iteration; large ones, which are nearly values themselves, may move by as much again."""
 
@@ -65,7 +67,7 @@ class LBFGS(AbstractEngine):
     One step is one evaluation of the objective: the line search is part of the state, so the compiled program
     holds the objective once. It begins at every start that the method knows; more `restarts` than these begin at raw
     values moved by N(0, spread²). All advance together and the best one counts. It has converged when three iterations
-    in a row gain less than `tolerance` relative to the objective, in every restart.
+    in a row gain less than `tolerance` relative to the objective, in the best descent and, for 100 steps, in all.
 
     The bound of a deep model is an average over draws, which stay the same from the first step to the last [Giordano,
     Ingram & Broderick 2024]: small models with all rows in every step can end higher than by noisy steps. It fits its
@@ -98,7 +100,8 @@ class LBFGS(AbstractEngine):
         loss = _loss(problem, key)
         descents, jitter = jax.vmap(lambda descent: self._advance(descent, loss))(state.descents)
         best = jnp.argmin(descents.value)
-        converged = jnp.all(descents.quiet >= QUIET_ITERATIONS)
+        quiet = descents.quiet >= QUIET_ITERATIONS
+        converged = quiet[best] & (jnp.all(quiet) | (step >= STEPS_FOR_ALL))
         gradient_norm = jnp.sqrt(jnp.sum(descents.gradient[best] ** 2))
         info = Info(-descents.value[best], gradient_norm, jitter[best], converged)
         return LBFGSState(descents, state.like), info

@@ -27,6 +27,11 @@ class AbstractLikelihood(eqx.Module):
     """p(y | f), row by row, and its integrals under a Gaussian q(f), with the covariance between the latent functions
     of a row where these depend on each other and the integral on that."""
 
+    @property
+    def in_any_units(self) -> bool:
+        """Whether it is for real numbers with a scale of their own that is trained, so that they are standardised."""
+        return False
+
     @abc.abstractmethod
     def num_latents(self, num_outputs: int) -> int:
         """Q, how many latent functions P observed outputs need."""

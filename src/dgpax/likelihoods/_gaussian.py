@@ -26,6 +26,10 @@ class GaussianNoise(AbstractScalarLikelihood):
     noise_variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
 
     @property
+    def in_any_units(self) -> bool:
+        return True
+
+    @property
     def support(self) -> Support:
         return REAL
 

@@ -26,6 +26,10 @@ class HeteroskedasticGaussian(AbstractLikelihood):
 
     quadrature_order: int = eqx.field(static=True, default=20)
 
+    @property
+    def in_any_units(self) -> bool:
+        return True
+
     def num_latents(self, num_outputs: int) -> int:
         return 2 * num_outputs
 

@@ -28,6 +28,10 @@ class StudentT(AbstractScalarLikelihood):
     degrees_of_freedom: AbstractParameter = eqx.field(converter=as_positive, default=4.0)
 
     @property
+    def in_any_units(self) -> bool:
+        return True
+
+    @property
     def support(self) -> Support:
         return REAL
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logsumexp
 
 from ..typing import Float
 
@@ -26,7 +25,7 @@ def stacking_weights(log_densities: Float[np.ndarray, "K N"]) -> Float[np.ndarra
     weights = np.full(num, 1.0 / num)
     for _ in range(ITERATIONS):
         joint = np.log(weights)[:, None] + densities
-        shares = np.exp(joint - logsumexp(joint, axis=0))
+        shares = np.exp(joint - np.logaddexp.reduce(joint, axis=0))
         moved = (shares.sum(axis=1) + PRIOR_ROWS / num) / (rows + PRIOR_ROWS)
         if np.max(np.abs(moved - weights)) < 1e-6:
             break

@@ -25,11 +25,10 @@ NOISE_START = 0.1
 
 
 class Observation(NamedTuple):
-    """How targets come about: a likelihood (None: Gaussian noise), whether targets are standardised first, and the
-    mean of the latent functions where it isn't zero."""
+    """How targets come about: a likelihood (None: Gaussian noise), and the mean of the latent functions where it isn't
+    zero."""
 
     likelihood: AbstractLikelihood | None = None
-    standardised: bool = True
     mean: AbstractMean | None = None
 
 
@@ -47,11 +46,11 @@ def _heteroskedastic(y: np.ndarray) -> Observation:
 
 
 def _poisson(y: np.ndarray) -> Observation:
-    return Observation(Poisson(), standardised=False, mean=_log_mean(y))
+    return Observation(Poisson(), mean=_log_mean(y))
 
 
 def _negative_binomial(y: np.ndarray) -> Observation:
-    return Observation(NegativeBinomial(), standardised=False, mean=_log_mean(y))
+    return Observation(NegativeBinomial(), mean=_log_mean(y))
 
 
 def _log_mean(y: np.ndarray) -> Constant:
@@ -75,7 +74,7 @@ def observation(word: str | None, rows: Rows) -> Observation:
     """
     if rows.num_classes:
         likelihood = Softmax(rows.num_classes) if rows.num_classes > 2 else BernoulliProbit()
-        return Observation(likelihood, standardised=False)
+        return Observation(likelihood)
     word, y = word or ("heteroskedastic" if rows.has_many_gaps else "gaussian"), rows.y
     if word in ("poisson", "negative_binomial") and np.any((y < 0) | (y != np.round(y)) & ~np.isnan(y)):
         raise InputError(f"likelihood={word!r} is for counts, 0, 1, 2, …; the targets hold others. Use 'gaussian'.")

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 
 from ..architectures import deep_gp, gp_regression, sparse_gp_regression
-from ..data import Dataset, standardise
+from ..data import Dataset
 from ..errors import InputError
 from ..inducing import distinct_rows
 from ..inference import (
@@ -152,7 +152,5 @@ def deep_model(recipe: Recipe, rows: Rows, coupled: bool) -> tuple[DeepGP, Datas
     model = deep_gp(data, recipe.depth, 1, likelihood=observed.likelihood, seed=recipe.seed)
     if observed.mean is not None:
         model = eqx.tree_at(lambda m: m.layers[-1].mean, model, observed.mean)
-    if observed.standardised:
-        model = DeepGP(model.layers, model.likelihood, standardise(data))
     counts = suitable_counts(len(merged.x), recipe.num_inducing, coupled)
     return with_inducing(model, model.to_model_units(data).counted().x, counts, recipe.seed), data
