@@ -15,6 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from threadpoolctl import threadpool_limits
 
@@ -58,11 +59,10 @@ def _scikit_learn(x: np.ndarray, y: np.ndarray, new: np.ndarray, seed: int) -> A
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
-    kernel = ConstantKernel(1.0, (1e-4, 1e5)) * RBF(np.full(x.shape[1], 0.5), (1e-3, 1e3)) + WhiteKernel(
-        0.1, (1e-9, 10)
-    )
+    lengthscales: Any = np.full(x.shape[1], 0.5)
+    kernel = ConstantKernel(1.0, (1e-4, 1e5)) * RBF(lengthscales, (1e-3, 1e3)) + WhiteKernel(0.1, (1e-9, 10))
     fitted = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=10, random_state=seed).fit(x, y)
-    mean, stddev = fitted.predict(new, return_std=True)
+    mean, stddev = (jnp.asarray(values) for values in fitted.predict(new, return_std=True))
     return dgpax.distributions.Gaussian(mean[:, None], stddev[:, None] ** 2)
 
 

@@ -44,12 +44,13 @@ def wave_then_line(num_rows: int = 60, noise: float = 0.1, seed: int = 0) -> dgp
 def best_of_scikit_learn(data: dgpax.Dataset) -> float:
     x, y = np.asarray(data.x), np.asarray(data.y)[:, 0]
     x = (x - x.mean(axis=0)) / x.std(axis=0)
-    kernel = ConstantKernel(1.0, (1e-4, 1e6)) * SklearnRBF(np.ones(x.shape[1]), (1e-2, 1e3)) + WhiteKernel(
-        0.1, (1e-10, 10.0)
-    )
+    lengthscales: Any = np.ones(x.shape[1])
+    kernel = ConstantKernel(1.0, (1e-4, 1e6)) * SklearnRBF(lengthscales, (1e-2, 1e3)) + WhiteKernel(0.1, (1e-10, 10.0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fitted = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=10, random_state=0).fit(x, y)
+        fitted: Any = GaussianProcessRegressor(kernel, normalize_y=True, n_restarts_optimizer=10, random_state=0).fit(
+            x, y
+        )
     return float(fitted.log_marginal_likelihood_value_)
 
 
@@ -72,7 +73,8 @@ def test_many_rows_have_one_start_the_best():
     method = Exact()
     model = dgpax.gp_regression(data)
     scaled = model.to_model_units(data)
-    (start,) = method.starts(method.target(model, scaled), scaled)
+    starts: Any = method.starts(method.target(model, scaled), scaled)
+    (start,) = starts
     assert float(start.layers[0].kernel.lengthscale.value[0]) < 0.5
 
 
@@ -161,7 +163,8 @@ X = np.linspace(-1.0, 1.0, 6)[:, None]
 DATA = dgpax.dataset(X, np.stack([50 + 20 * np.sin(3 * X[:, 0]), X[:, 0] ** 2], axis=1))
 
 
-def exact(lengthscale: float, noise: float, data: dgpax.Dataset, scaling=None):
+def exact(pair: tuple[float, float], data: dgpax.Dataset, scaling=None):
+    lengthscale, noise = pair
     model = DeepGP(
         GPLayer(RBF(lengthscale), num_outputs=2),
         GaussianNoise(noise),
@@ -173,34 +176,35 @@ def exact(lengthscale: float, noise: float, data: dgpax.Dataset, scaling=None):
 @pytest.mark.parametrize(
     "pairs", [[(0.5, 0.1)], pytest.param([(0.5, 0.1), (0.9, 0.02)], marks=pytest.mark.slow)], ids=["one", "two"]
 )
-def test_rows_left_out_by_formula_and_by_hand(pairs):
+def test_rows_left_out_by_formula_and_by_hand(pairs: Any):
     """A row's density under a fit without it; of two, weighed by what the other rows say of them."""
     scaling = standardise(DATA)
-    whole = Ensemble([exact(*pair, DATA) for pair in pairs], evidences(pairs, DATA))
+    whole = Ensemble([exact(pair, DATA) for pair in pairs], evidences(pairs, DATA))
     by_hand = []
     for left_out in range(len(X)):
         others = DATA.take(jnp.delete(jnp.arange(len(X)), left_out))
-        members = [exact(*pair, others, scaling) for pair in pairs]
+        members = [exact(pair, others, scaling) for pair in pairs]
         without = Ensemble(members, evidences(pairs, others, scaling))
         by_hand.append(float(log_density(without, DATA.take(jnp.array([left_out])))[0]))
     assert_allclose(leave_one_out(whole), by_hand, rtol=1e-8)
 
 
-def evidences(pairs, data: dgpax.Dataset, scaling=None) -> np.ndarray:
+def evidences(pairs: Any, data: dgpax.Dataset, scaling=None) -> np.ndarray:
     """Weights of hyperparameters that are equally probable before the data."""
     logs = []
     for pair in pairs:
-        model = exact(*pair, data, scaling).model
+        model = exact(pair, data, scaling).model
         logs.append(float(dgpax.objectives.log_evidence(model, model.to_model_units(data)).total))
     return np.exp(np.array(logs) - logsumexp(logs))
 
 
 def test_stacking_is_the_best_mixture():
-    densities = stats.norm.logpdf(np.random.default_rng(0).normal(size=(1, 80)), [[0.0], [1.5]], [[1.4], [0.6]])
+    densities: Any = stats.norm.logpdf(np.random.default_rng(0).normal(size=(1, 80)), [[0.0], [1.5]], [[1.4], [0.6]])
     weights = stacking_weights(densities)
 
     def loss(w):
-        return -np.sum(logsumexp(densities, axis=0, b=np.array([[w], [1 - w]]))) - 0.5 * np.log(w * (1 - w))
+        mixed: Any = logsumexp(densities, axis=0, b=np.array([[w], [1 - w]]))
+        return -np.sum(mixed) - 0.5 * np.log(w * (1 - w))
 
     best = minimize(lambda w: loss(float(w[0])), [0.5], bounds=[(1e-6, 1 - 1e-6)]).x[0]
     assert_allclose(weights, [best, 1 - best], atol=1e-3)
@@ -211,9 +215,10 @@ def test_the_default_weighs_depths():
     data = wave_then_line()
     x, y = np.asarray(data.x), np.asarray(data.y)[:, 0]
     regressor = DeepGPRegressor().fit(x, y)
-    report = regressor.fit_report_
+    report, fitted = regressor.fit_report_, regressor.fit_
+    assert isinstance(fitted, Ensemble)
     assert {"one layer, exact", "two layers"} <= set(report.details)
-    assert_allclose(sum(regressor.fit_.weights), 1.0)
+    assert_allclose(sum(fitted.weights), 1.0)
     one = DeepGPRegressor(inference="exact").fit(x, y)
     new = wave_then_line(500, seed=5)
     scores = [float(jnp.mean(log_density(r.fit_, new))) for r in (regressor, one)]

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from dgpax.errors import InputError
+from dgpax.inference import effective_sample_size, split_r_hat
 from dgpax.kernels import RBF
 from dgpax.linalg import safe_cholesky
 from dgpax.stride import (
@@ -22,10 +23,8 @@ from dgpax.stride import (
     EllipticalSlice,
     Standard,
     Stationary,
-    effective_sample_size,
     factorise,
     run_chains,
-    split_r_hat,
 )
 from dgpax.stride._hidden import Prior, Selected
 from dgpax.stride._top import SparseTop

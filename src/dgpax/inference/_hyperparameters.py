@@ -34,14 +34,11 @@ class WithJacobian(AbstractTerms):
 
     own: AbstractTerms
     log_jacobian: Float[Array, ""]
+    jitter: Float[Array, ""]
 
     @classmethod
     def of(cls, own: AbstractTerms, model: DeepGP) -> WithJacobian:
-        return cls(own, log_jacobian(model))
-
-    @property
-    def jitter(self):
-        return self.own.jitter
+        return cls(own=own, log_jacobian=log_jacobian(model), jitter=own.jitter)
 
     @property
     def total(self):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..fits import AbstractFit
@@ -22,7 +24,7 @@ def starts(model: DeepGP, one_layer: AbstractFit) -> list[DeepGP]:
 def _warm(model: DeepGP, one_layer: AbstractFit) -> DeepGP:
     known, last = one_layer.model, f"layers[{len(model.layers) - 1}].kernel"
     parameters = {name: p for name, p in find(known).items() if name.startswith("layers[0].kernel")}
-    values = {NOISE: np.maximum(np.asarray(find(known)[NOISE].value), LEAST_NOISE)}
+    values: dict[str, Any] = {NOISE: np.maximum(np.asarray(find(known)[NOISE].value), LEAST_NOISE)}
     own = find(model, last)
     for name, parameter in parameters.items():
         there = name.replace("layers[0].kernel", last)
