@@ -7,7 +7,6 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
 from scipy import stats
 from scipy.special import logsumexp
 
@@ -116,9 +115,10 @@ def random_walk(x: np.ndarray, y: np.ndarray, steps: int) -> np.ndarray:
 
 @pytest.mark.slow
 def test_predictions_are_those_of_quadrature():
-    """One hyperparameter, known well from before: the mixture's mean to 1e-4, which the centre of the prior misses."""
+    """One hyperparameter: the mixture's mean within five standard errors of 1,000 draws, which the centre of the prior
+    misses."""
     x, y = one_set()
-    new, prior = np.linspace(-1.2, 1.2, 7)[:, None], (-0.9, 0.03)
+    new, prior = np.linspace(-1.2, 1.2, 7)[:, None], (-0.9, 0.3)
     kernel = RBF(Positive(0.4, prior=LogNormalPrior(*prior), floor=0.0), variance=Real(1.0, trainable=False))
     model = DeepGP(GPLayer(kernel), GaussianNoise(Real(0.05, trainable=False)))
     engine = NUTS(num_draws=1000, num_warmup=300, spacing=2)
@@ -133,8 +133,9 @@ def test_predictions_are_those_of_quadrature():
         means.append(k.T @ np.linalg.solve(K, y))
     weights = np.exp(np.array(log_weights) - logsumexp(log_weights))
     expected = weights @ np.array(means)
-    assert_allclose(dgpax.predict(fitted, new).mean[:, 0], expected, atol=3e-4)
-    assert np.max(np.abs(means[200] - expected)) > 1e-3
+    errors = np.sqrt(weights @ (np.array(means) - expected) ** 2 / 1000)
+    assert np.all(np.abs(dgpax.predict(fitted, new).mean[:, 0] - expected) < 5 * errors + 1e-8)
+    assert np.any(np.abs(means[200] - expected) > 5 * errors)
 
 
 def test_chains_share_the_draws():

@@ -74,7 +74,7 @@ class AbstractConjugate(AbstractMethod):
         return [target] if self.hyperparameters == "sampled" else worthwhile_starts(self, target, data)
 
     def terms(self, target, data, key):
-        model = target.model if isinstance(target, ModelAndDraws) else target
+        model = _model_of(target)
         own = self.evidence(model, data)
         return own if self.hyperparameters == "point" else WithJacobian.of(own, model)
 
@@ -132,7 +132,8 @@ class Sparse(AbstractConjugate):
         return ("*.inducing",)
 
     def prepare(self, target, data):
-        return FourierStatistics.of(target, data, self.chunk_rows) if has_fourier_statistics(target) else data
+        model = _model_of(target)
+        return FourierStatistics.of(model, data, self.chunk_rows) if has_fourier_statistics(model) else data
 
     def evidence(self, model, data):
         if isinstance(data, FourierStatistics):
@@ -141,6 +142,10 @@ class Sparse(AbstractConjugate):
 
     def finish(self, target, data):
         return target, optimal_posterior(target, data, self.chunk_rows or CHUNK_ROWS)
+
+
+def _model_of(target: PyTree) -> DeepGP:
+    return target.model if isinstance(target, ModelAndDraws) else target
 
 
 def _held(model: DeepGP) -> DeepGP:

@@ -15,7 +15,6 @@ import numpy as np
 
 from ..data import Dataset
 from ..errors import DgpaxWarning, InputError
-from ..fits import Fit
 from ..model import DeepGP
 from ..typing import Array, Bool, PyTree
 from ._arguments import as_seed, check_seconds
@@ -37,7 +36,7 @@ def fit_many(
     max_seconds: float | None = None,
     stopping: Callable[[int], AbstractStopping] | None = None,
     progress: bool | None = None,
-) -> list[Fit]:
+) -> list[Any]:
     """`fit` for models and data of equal shapes, all at once: on a GPU twenty small models cost little more than one.
 
     `stopping` makes the rule of the i-th fit; a fit that has ended stays where it is while the others go on. `seeds`

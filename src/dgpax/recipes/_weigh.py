@@ -48,7 +48,7 @@ def worth_weighing(recipe: Recipe, rows: Rows) -> bool:
     open_depth = recipe.inference == "variational" and recipe.num_layers is None and recipe.posterior == "mean-field"
     gaussian = recipe.likelihood in (None, "gaussian") and not rows.num_classes and not rows.has_many_gaps
     whole = bool(np.all(rows.counts == np.round(rows.counts))) and not np.any(np.isnan(rows.y))
-    return open_depth and gaussian and whole and rows.counts.sum() <= EXACT_UP_TO
+    return open_depth and gaussian and whole and float(rows.counts.sum()) <= EXACT_UP_TO
 
 
 def weigh(recipe: Recipe, rows: Rows, left: Callable[[], float | None]) -> Ensemble:
