@@ -12,6 +12,7 @@ import numpy as np
 
 from ..architectures import gp_regression
 from ..data import Dataset
+from ..errors import NumericalError
 from ..fits import AbstractFit, Ensemble, Fit, FitReport
 from ..inference import Exact, Variational, fit, fit_many
 from ..metrics import stacking_weights
@@ -25,20 +26,24 @@ from ._ways import deep_model, natural_steps, settling
 AVERAGED_UP_TO = 300
 """Rows that leave hyperparameters so uncertain that it shows."""
 EXACT_UP_TO = 1000
+FEWEST_ROWS = 8
 FOLDS = 4
 """As many as starts, so that these and the folds are one compiled program."""
 RACE_STEPS = 150
 """With the noise held, and as many after that."""
 LEAST_WEIGHT = 0.02
+UNKNOWN = -1e6
+"""In place of a log density that isn't finite."""
 NUM_SAMPLES = 50
 
 
 class Candidate(NamedTuple):
-    """A fit, log densities of the rows by fits that hadn't seen them, its evidence or bound, and its seconds."""
+    """A fit, log densities of the rows by fits that hadn't seen them (None: there was no time for these), its evidence
+    or bound, and its seconds."""
 
     name: str
     fitted: AbstractFit
-    densities: np.ndarray
+    densities: np.ndarray | None
     bound: float
     seconds: float
 
@@ -48,19 +53,39 @@ def worth_weighing(recipe: Recipe, rows: Rows) -> bool:
     open_depth = recipe.inference == "variational" and recipe.num_layers is None and recipe.posterior == "mean-field"
     gaussian = recipe.likelihood in (None, "gaussian") and not rows.num_classes and not rows.has_many_gaps
     whole = bool(np.all(rows.counts == np.round(rows.counts))) and not np.any(np.isnan(rows.y))
-    return open_depth and gaussian and whole and float(rows.counts.sum()) <= EXACT_UP_TO
+    return open_depth and gaussian and whole and FEWEST_ROWS <= float(rows.counts.sum()) <= EXACT_UP_TO
 
 
 def weigh(recipe: Recipe, rows: Rows, left: Callable[[], float | None]) -> Ensemble:
-    """Both as one fit, in proportion to what they are worth [Yao et al. 2018]."""
+    """Both as one fit, in proportion to what they are worth [Yao et al. 2018]; one layer alone where two can't be
+    trained, or not in time."""
     began = time.perf_counter()
     merged = rows.merged()
     one = _one_layer(recipe, merged, left())
-    two = _two_layers(recipe, merged, one, left)
-    weights = stacking_weights(np.stack([one.densities, two.densities]))
-    weights = np.where(weights < LEAST_WEIGHT, 0.0, weights)
-    report = _report([one, two], weights / weights.sum(), time.perf_counter() - began)
+    if left() == 0:
+        return _alone(one, "There was no time for two layers.")
+    try:
+        two = _two_layers(recipe, merged, one, left)
+    except NumericalError as error:
+        return _alone(one, f"Two layers couldn't be trained: {error}")
+    weights = _weights(one, two)
+    report = _report([one, two], weights, time.perf_counter() - began)
     return Ensemble([one.fitted, two.fitted], weights, report)
+
+
+def _alone(one: Candidate, note: str) -> Ensemble:
+    report = one.fitted.report
+    return Ensemble([one.fitted], [1.0], dataclasses.replace(report, notes=(*report.notes, note)))
+
+
+def _weights(one: Candidate, two: Candidate) -> np.ndarray:
+    """By densities, or all to the higher bound where these are missing."""
+    if one.densities is None or two.densities is None:
+        return np.where([one.bound >= two.bound, one.bound < two.bound], 1.0, 0.0)
+    densities = np.stack([one.densities, two.densities])
+    weights = stacking_weights(np.where(np.isfinite(densities), densities, UNKNOWN))
+    weights = np.where(weights < LEAST_WEIGHT, 0.0, weights)
+    return weights / weights.sum()
 
 
 def _one_layer(recipe: Recipe, rows: Rows, seconds: float | None) -> Candidate:
@@ -91,6 +116,9 @@ def _two_layers(recipe: Recipe, rows: Rows, one: Candidate, left: Callable[[], f
         ahead.model, data, Variational(ahead.posterior), engine=settling(True, None, steps), seed=recipe.seed,
         max_seconds=left(), progress=recipe.progress,
     )  # fmt: skip
+    bound = _bound(fitted)
+    if left() == 0:
+        return Candidate("two layers", fitted, None, bound, time.perf_counter() - began)
     fold = np.random.default_rng(recipe.seed).permutation(len(rows.x)) % FOLDS
     densities = np.zeros(len(rows.x))
     without = fit_many(
@@ -101,7 +129,7 @@ def _two_layers(recipe: Recipe, rows: Rows, one: Candidate, left: Callable[[], f
     for number, other in enumerate(without):
         held_out = Dataset(jnp.asarray(rows.x[fold == number]), jnp.asarray(rows.y[fold == number]))
         densities[fold == number] = log_density(other, held_out, num_samples=NUM_SAMPLES)
-    return Candidate("two layers", fitted, densities, _bound(fitted), time.perf_counter() - began)
+    return Candidate("two layers", fitted, densities, bound, time.perf_counter() - began)
 
 
 def _without(data: Dataset, held_out: np.ndarray) -> Dataset:
@@ -119,16 +147,16 @@ def _bound(fitted: Fit) -> float:
 def _report(candidates: list[Candidate], weights: np.ndarray, seconds: float) -> FitReport:
     """That of the heaviest, with a line about each."""
     heaviest = candidates[int(np.argmax(weights))]
-    lines = {
-        candidate.name: (
-            f"weight {weight:.2f}, held-out log density {np.mean(candidate.densities):.3f} a row, "
-            f"bound {candidate.bound:.1f}, {candidate.seconds:.1f} s"
-        )
-        for candidate, weight in zip(candidates, weights, strict=True)
-    }
+    lines = {candidate.name: _line(candidate, weight) for candidate, weight in zip(candidates, weights, strict=True)}
     notes = heaviest.fitted.report.notes
     if candidates[1].bound < candidates[0].bound or weights[1] == 0.0:
         notes = (*notes, "Depth doesn't pay on these rows: one layer explains them as well or better.")
     return dataclasses.replace(
         heaviest.fitted.report, seconds=seconds, notes=notes, details=heaviest.fitted.report.details | lines
     )
+
+
+def _line(candidate: Candidate, weight: float) -> str:
+    densities = candidate.densities
+    held_out = "not held out in time" if densities is None else f"held-out log density {np.mean(densities):.3f} a row"
+    return f"weight {weight:.2f}, {held_out}, bound {candidate.bound:.1f}, {candidate.seconds:.1f} s"
