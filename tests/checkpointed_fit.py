@@ -43,7 +43,8 @@ def killed_after(step: int, delay: float):
     killer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGKILL))
 
     def say_and_wait(progress: dgpax.inference.Progress) -> None:
-        print(progress.step, time.perf_counter(), flush=True)
+        sys.stdout.write(f"{progress.step} {time.perf_counter()}\n")
+        sys.stdout.flush()
         if progress.step == step:
             killer.start()
         time.sleep(PAUSE)

@@ -10,7 +10,7 @@ from jax import lax
 
 from ..distributions import AbstractJointGaussian, Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs
 from ..linalg import matmul, safe_cholesky
-from ..typing import Array, Float, RandomKey
+from ..typing import Array, Float, Key, RandomKey
 from ._bound import draw_warps, function_marginals
 from ._model import WarpedModel
 from ._posterior import AbstractWarpedPosterior, FunctionsGivenWarps
@@ -82,7 +82,7 @@ def latent_given_warps(
     model: WarpedModel,
     posterior: AbstractWarpedPosterior,
     times: Float[Array, " N"],
-    keys: RandomKey,
+    keys: Key[Array, " S"],
     num_sequences: int,
     over: str | None,
 ) -> Gaussian | AbstractJointGaussian:
