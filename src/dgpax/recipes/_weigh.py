@@ -110,13 +110,13 @@ def _two_layers(
     began = time.perf_counter()
     model, data = deep_model(recipe, rows, coupled=False)
     steps = recipe.max_steps or natural_steps(data.num_rows)
-    race = settling(True, None, min(RACE_STEPS, steps))
+    race = settling(True, min(RACE_STEPS, steps))
     method = Variational(posterior_at_prior(recipe.posterior, model.layers), hold_first=(f"*.{NOISE}",))
     begun = starts(model, one.fitted)
     fits = fit_many(begun, [data] * len(begun), method, engine=race, max_seconds=left(), progress=recipe.progress)
     ahead = fits[int(np.argmax([_bound(fitted) for fitted in fits]))]
     fitted = fit(
-        ahead.model, data, Variational(ahead.posterior), engine=settling(True, None, steps), seed=recipe.seed,
+        ahead.model, data, Variational(ahead.posterior), engine=settling(True, steps), seed=recipe.seed,
         max_seconds=left(), progress=recipe.progress,
     )  # fmt: skip
     bound = _bound(fitted)
