@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import __version__
-from ._app import app, file_stem, metric_table, print_json, say
+from ._app import app, metric_table, print_json, say
 from ._options import Category, Dates, Decimal, Gap, Json, Seed
 
 if TYPE_CHECKING:
@@ -48,7 +48,17 @@ def fit_command(
         str | None,
         typer.Option(help="variational, sghmc or stride; exact, or sparse, for one layer. [default: variational]"),
     ] = None,
-    layers: Annotated[int | None, typer.Option(min=1, help="Layers. [default: as suits the inference]")] = None,
+    layers: Annotated[
+        str, typer.Option(help="How many; auto weighs one against two up to 1,000 rows, else as suits the inference.")
+    ] = "auto",
+    likelihood: Annotated[
+        str | None,
+        typer.Option(
+            help="What targets are: gaussian, student_t (outliers), heteroskedastic, poisson or negative_binomial "
+            "(counts). [default: by the rows]"
+        ),
+    ] = None,
+    kernel: Annotated[str, typer.Option(help="rbf, matern52, matern32 or matern12: from smooth to rough.")] = "rbf",
     posterior: Annotated[
         str | None,
         typer.Option(
@@ -85,7 +95,7 @@ def fit_command(
     work = plan(source, Choice(target, task, ignore or (), test_fraction, split, seed, wishes, hold_out), keep_held_out)
     say(work.in_short, quiet=json)
     recipe = Recipe(
-        inference or Recipe.inference, posterior or Recipe.posterior, num_layers=layers, num_inducing=num_inducing,
+        inference or Recipe.inference, posterior or Recipe.posterior, likelihood, kernel, _depth(layers), num_inducing,
         max_time=None if max_seconds is None else max_seconds / work.num_fits, seed=seed,
     )  # fmt: skip
 
@@ -98,9 +108,8 @@ def fit_command(
     honesty = report.verdict(judged)
     for part in (table(fitted.model), str(fitted.report), metric_table(scores), f"{honesty.word}. {honesty.sentence}"):
         say(part, quiet=json)
-    depth, number = layers and f"{layers}-layers", None if work.whole else str(split) if found.columns is None else None
-    words = [file_stem(Path(source).stem), inference, depth, number]
-    stem = output / "-".join(word for word in words if word)
+    numbered = str(split) if work.found is None else None
+    stem = output / _file_name(source, inference, None if layers == "auto" else f"{layers}-layers", numbered)
     files = _write(stem, fitted, found, judged, with_report, seed)
     for kind, path in files.items():
         say(f"{kind.capitalize()} written to {path}", quiet=json)
@@ -112,6 +121,16 @@ def fit_command(
                                 "checks": [check._asdict() for check in honesty.checks]},
                     "inference": recipe.inference,
                     "steps": fitted.report.steps, "seconds": fitted.report.seconds})  # fmt: skip
+
+
+def _depth(layers: str) -> int | None:
+    if layers == "auto":
+        return None
+    if not layers.isdecimal() or int(layers) < 1:
+        raise typer.BadParameter(
+            f"{layers!r} is neither auto nor a number of layers, 1 or more.", param_hint="--layers"
+        )
+    return int(layers)
 
 
 def provenance(source: str) -> dict[str, str]:

@@ -43,10 +43,11 @@ class Source(NamedTuple):
 
     def rows(self) -> Rows:
         """Those to train on."""
-        x, y = np.asarray(self.train.x), np.asarray(self.train.y)
+        x, y, encoding = np.asarray(self.train.x), np.asarray(self.train.y), self.encoding
         return Rows(
-            x, y, gaps=self.encoding.gaps, num_classes=len(self.classes), input_names=self.encoding.output_names
-        )
+            x, y, gaps=encoding.gaps, num_classes=len(self.classes), input_names=encoding.output_names,
+            circles=tuple(encoding.circles.values()),
+        )  # fmt: skip
 
 
 class Choice(NamedTuple):

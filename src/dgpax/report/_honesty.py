@@ -22,7 +22,8 @@ DOUBT = 0.05
 """... but for this probability."""
 NOTABLE = 0.05
 """Gaps below which a level isn't called wrong, however many rows there are."""
-NOTABLE_RANKS = 0.08
+NOTABLE_RANKS = 0.12
+"""The same for quantiles, which share the error of the mean that few rows to train on leave."""
 GROUPS = 4
 HONEST, OVERCONFIDENT, CAUTIOUS = "Honest", "Overconfident", "Cautious"
 LOPSIDED, UNEVEN, UNTOLD, UNFINISHED = "Lopsided", "Uneven", "Too few rows to tell", "Unfinished"

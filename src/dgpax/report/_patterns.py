@@ -11,7 +11,7 @@ from scipy.stats import norm, rankdata
 from ._check import BAD, GOOD, Check
 from ._text import shown
 
-NOTABLE = 0.15
+NOTABLE = 0.2
 """Rank correlations below which nothing is said, however many rows there are."""
 MOST_INPUTS = 200
 MOST_OUTPUTS = 4
