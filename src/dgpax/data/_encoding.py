@@ -164,7 +164,8 @@ class Encoding:
         columns, _ = typed_columns(table)
         if len(columns) != len(self.columns):
             raise InputError(
-                f"X has {len(columns)} features, but the model is expecting {len(self.columns)} features as input."
+                f"X has {len(columns)} features, but the model is expecting {len(self.columns)} features as input. "
+                "Pass the columns that it was trained on."
             )
         for column in columns:
             _refuse_infinite(column)

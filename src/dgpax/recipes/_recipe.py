@@ -47,7 +47,10 @@ class Recipe:
             if getattr(self, name) not in words:
                 raise UnknownNameError(f"{name}={getattr(self, name)!r} isn't known. There are: {', '.join(words)}.")
         if self.inference in ONE_LAYER and self.num_layers not in (None, 1):
-            raise InputError(f'inference="{self.inference}" is for one layer; got num_layers={self.num_layers}.')
+            raise InputError(
+                f'inference="{self.inference}" is for one layer; got num_layers={self.num_layers}. '
+                'Leave it out, or say inference="variational".'
+            )
         if self.inference == "stride" and self.kernel != "rbf":
             raise InputError(f'inference="stride" has kernels of its own; got kernel={self.kernel!r}. Leave it out.')
         for name in AT_LEAST_ONE:

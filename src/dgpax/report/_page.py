@@ -15,7 +15,7 @@ import numpy as np
 from .. import parameters
 from ..data import Dataset, Encoding
 from ..errors import InputError
-from ..fits import AbstractFit
+from ..fits import AbstractFit, require_fit
 from . import _classification, _regression
 from ._columns import ColumnSummary, data_section
 from ._function import function_chart
@@ -76,6 +76,7 @@ def page(
     then one input. `details` are shown under the settings (a command, a date). Without `train`, it says nothing about
     the training data. Given the same arguments, the text is the same.
     """
+    require_fit(fitted, "report.page")
     judged = judgement(fitted, test, level=level, seed=seed) if isinstance(test, Dataset) else test
     held_out = None if judged is None else judged.data
     known = train if train is not None else held_out
