@@ -2,6 +2,7 @@
 
 from ._base import NUM_FEATURES as NUM_FEATURES
 from ._base import AbstractFit as AbstractFit
+from ._base import require_fit as require_fit
 from ._ensemble import Ensemble as Ensemble
 from ._ensemble import in_units_of as in_units_of
 from ._ensemble import over_outputs as over_outputs

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax.random as jr
 
 from ..distributions import Gaussian, Mixture
-from ..fits import NUM_FEATURES, AbstractFit, Fit
+from ..fits import NUM_FEATURES, AbstractFit, Fit, require_fit
 from ..layers import GPLayer
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
@@ -48,6 +48,7 @@ def sample_jointly(fitted: AbstractFit, x, *, num_samples: int = 10, seed: int =
 
     For values at more inputs later, of the same functions, there is `draw_functions`.
     """
+    require_fit(fitted, "sample_jointly")
     draws, scaling = fitted.draws(fitted.inputs(x), num_samples, seed=seed), fitted.model.scaling
     return draws if scaling is None else scaling.invert_outputs(draws)
 
@@ -61,4 +62,5 @@ def draw_functions(
     stationary ones. The prior is approximated by `num_features` random frequencies, with an error that shrinks with
     their square root and matters only where the data say little.
     """
+    require_fit(fitted, "draw_functions")
     return fitted.functions(num_draws, seed=seed, num_features=num_features)

@@ -79,7 +79,7 @@ def _exact_parts(fitted: AbstractFit) -> list[tuple[float, tuple[DeepGP, ExactPo
     for weight, part in fitted.parts:
         if not (isinstance(part, Fit) and isinstance(part.posterior, ExactPosterior)):
             raise InputError(
-                "Rows can be left out of exact fits, inference=\"exact\", in closed form; hold rows out of the "
+                'Rows can be left out of exact fits, inference="exact", in closed form; hold rows out of the '
                 "training data of others."
             )
         parts.append((weight, (part.model, part.posterior)))

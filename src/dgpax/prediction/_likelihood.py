@@ -15,7 +15,7 @@ from jax.scipy.special import logsumexp
 from ..data import Dataset
 from ..distributions import Gaussian, GaussianOverOutputs, Mixture
 from ..errors import InputError
-from ..fits import AbstractFit, shares
+from ..fits import AbstractFit, require_fit, shares
 from ..likelihoods import AbstractClassification
 from ..linalg import einsum
 from ..model import DeepGP
@@ -141,6 +141,7 @@ def sample_functions(fitted: AbstractFit, x, num_samples: int, *, seed: int = 0)
 
 def _from_parts(fitted: AbstractFit, num_samples: int, seed: int, of_part: Callable) -> Float[Array, "S N P"]:
     """As many draws of each part as its weight says."""
+    require_fit(fitted, "sample_functions")
     if num_samples < 1:
         raise InputError(f"num_samples must be at least 1; got {num_samples}.")
     return jnp.concatenate([of_part(*share) for share in shares(fitted, num_samples, seed)])

@@ -20,6 +20,7 @@ from ..posteriors import posterior_at_prior
 from ..prediction import leave_folds_out, log_density
 from ._recipe import Recipe
 from ._rows import Rows
+from ._shape import shaped
 from ._starts import NOISE, starts
 from ._ways import deep_model, natural_steps, settling
 
@@ -93,7 +94,8 @@ def _one_layer(recipe: Recipe, rows: Rows, folds: np.ndarray, seconds: float | N
     began = time.perf_counter()
     data = rows.repeated("exact")
     method = Exact(hyperparameters="averaged" if data.num_rows <= AVERAGED_UP_TO else "point")
-    fitted = fit(gp_regression(data, gaps=rows.gaps), data, method, max_seconds=seconds, progress=recipe.progress)
+    model = shaped(gp_regression(data, gaps=rows.gaps), recipe.kernel, rows)
+    fitted = fit(model, data, method, max_seconds=seconds, progress=recipe.progress)
     counts = rows.counts.astype(int)
     densities = leave_folds_out(fitted, np.repeat(folds, counts))[np.cumsum(counts) - 1]
     return Candidate("one layer, exact", fitted, densities, fitted.report.objective_end, time.perf_counter() - began)
