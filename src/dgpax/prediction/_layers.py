@@ -8,11 +8,7 @@ import equinox as eqx
 import jax.random as jr
 
 from ..distributions import Gaussian, Mixture
-<<<<<<< HEAD
-from ..fits import NUM_FEATURES, AbstractFit, Fit, require_fit
-=======
-from ..fits import NUM_FEATURES, AbstractFit, with_posterior
->>>>>>> house
+from ..fits import NUM_FEATURES, AbstractFit, require_fit, with_posterior
 from ..layers import GPLayer
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
