@@ -60,7 +60,7 @@ def test_version_and_datasets():
 
 def test_fit_prints_metrics_and_writes_files(fitted):
     folder, output = fitted
-    assert "houses.csv, target price: 32 rows to train, 8 held out" in output
+    assert "houses.csv, target price: 40 rows to train, judged by cross-validation in 5 folds" in output
     assert "How good, and how honest" in output and "crps" in output and "likelihood.noise_variance" in output
     assert (folder / "houses-sparse.png").stat().st_size > 10_000
     model = dgpax.load_model(folder / "houses-sparse.dgpax")
@@ -171,6 +171,7 @@ def test_what_cannot_be_fitted(tmp_path):
     assert "The column 'who' is text with" in refused(f"x,who,y\n{names}\n")
     assert "no column besides the target" in refused("y\n1\n2\n3\n4\n5\n6\n")
     assert "at least 5 rows" in refused("x,y\n1,2\n3,4\n")
+    assert "at least 5 rows" in refused("x,y\n1,2\n3,4\n", "--test-fraction", "0.3")
     assert "no column 'z'" in refused("x,y\n1,2\n3,4\n", "--target", "z")
     assert "different labels" in refused("x,y\n" + "1,a\n" * 9)
     assert "use --task classification" in refused("x,y\n" + "1,a\n2,b\n" * 9, "--task", "regression")

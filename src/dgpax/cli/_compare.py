@@ -29,7 +29,8 @@ def compare_command(
     source: Annotated[str, typer.Argument(help="A CSV or Parquet file, or a named dataset.")] = "energy",
     target: Annotated[str | None, typer.Option(help="The column to predict. [default: the last]")] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be given several times.")] = None,
-    test_fraction: Annotated[float, typer.Option(help="Rows of a file to hold out, at random.")] = 0.2,
+    test_fraction: Annotated[float, typer.Option(help="Rows of a file to hold out.")] = 0.2,
+    hold_out: Annotated[str, typer.Option(help="Hold out rows at random, or the last ones in time.")] = "random",
     decimal: Decimal = None,
     dates: Dates = None,
     gap: Gap = None,
@@ -47,7 +48,9 @@ def compare_command(
     from ._source import Choice, Wishes, read_source
 
     wishes = Wishes(decimal, dates, tuple(gap or ()), tuple(category or ()))
-    found = read_source(source, Choice(target, "regression", ignore or (), test_fraction, split, seed, wishes))
+    found = read_source(
+        source, Choice(target, "regression", ignore or (), test_fraction, split, seed, wishes, hold_out)
+    )
     if found.classes:
         raise InputError(f"compare is for targets that are numbers; {found.target!r} has labels.")
     methods = [_methods.deep_gp, _methods.sparse_gp, _methods.gradient_boosting, _methods.the_mean]

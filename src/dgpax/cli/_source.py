@@ -19,6 +19,8 @@ from ..report import ColumnSummary
 from ._model import class_numbers, label_texts, named_dataset, numbers_of
 
 TASKS = ("auto", "regression", "classification")
+HOLD_OUT = ("random", "last")
+TEST_FRACTION = 0.2
 FEWEST_ROWS = 5
 MOST_CLASSES = 100
 FEW_VALUES = 10
@@ -41,38 +43,67 @@ class Source(NamedTuple):
 
     def rows(self) -> Rows:
         """Those to train on."""
-        x, y = np.asarray(self.train.x), np.asarray(self.train.y)
+        x, y, encoding = np.asarray(self.train.x), np.asarray(self.train.y), self.encoding
         return Rows(
-            x, y, gaps=self.encoding.gaps, num_classes=len(self.classes), input_names=self.encoding.output_names
-        )
+            x, y, gaps=encoding.gaps, num_classes=len(self.classes), input_names=encoding.output_names,
+            circles=tuple(encoding.circles.values()),
+        )  # fmt: skip
 
 
 class Choice(NamedTuple):
-    """What the command line says about the data."""
+    """What the command line says about the data. `test_fraction=None` is a fifth, `hold_out` "random" or "last"."""
 
     target: str | None = None
     task: str = "auto"
     ignore: Sequence[str] = ()
-    test_fraction: float = 0.2
+    test_fraction: float | None = None
     split: int = 0
     seed: int = 0
     wishes: Wishes = Wishes()
+    hold_out: str = "random"
+
+
+class Prepared(NamedTuple):
+    """A table whose rows all have a target: the columns to learn from, and the target as numbers."""
+
+    source: str
+    table: Table
+    target: str
+    names: list[str]
+    y: np.ndarray
+    classes: tuple[str, ...]
 
 
 def read_source(source: str, choice: Choice) -> Source:
-    """A file by its path, else a dataset of the catalogue by its name."""
+    """A file by its path, else a dataset of the catalogue by its name; some rows are held out."""
+    if not names_a_file(source, choice):
+        return named_source(source, choice)
+    found = prepared(source, choice)
+    test = held_out(found.table, choice)
+    return split(found, ~test, test)
+
+
+def names_a_file(source: str, choice: Choice) -> bool:
+    """Whether it is one, rather than a dataset of the catalogue; raises if it is neither."""
     if choice.task not in TASKS:
         raise UnknownNameError(f"--task {choice.task} isn't known. There are: {', '.join(TASKS)}.")
-    if not 0.0 < choice.test_fraction < 1.0:
-        raise InputError(f"--test-fraction is a share of the rows, above 0 and below 1; got {choice.test_fraction}.")
+    if choice.hold_out not in HOLD_OUT:
+        raise UnknownNameError(f"--hold-out {choice.hold_out} isn't known. There are: {', '.join(HOLD_OUT)}.")
+    if not 0.0 <= share_of_test(choice) < 1.0:
+        raise InputError(f"--test-fraction is a share of the rows, at least 0 and below 1; got {choice.test_fraction}.")
     if is_table(source):
-        return _of_table(source, choice)
+        return True
     if source not in data.names():
         raise UnknownNameError(
             f"{source!r} is neither a file nor a named dataset. Files are CSV or Parquet; datasets are: "
             f"{', '.join(data.names())}."
         )
-    return _of_catalogue(source, choice)
+    return False
+
+
+def share_of_test(choice: Choice) -> float:
+    """Of the rows that are held out."""
+    return TEST_FRACTION if choice.test_fraction is None else choice.test_fraction
 
 
 def read_with_notes(source: str | Path, wishes: Wishes | None = None, like: Sequence[Written] = ()) -> Table:
@@ -98,7 +129,8 @@ def table_of(source: str, split: int = 0, like: Sequence[Written] = ()) -> Table
     return Table(columns, range(1, test.num_rows + 1))
 
 
-def _of_catalogue(name: str, choice: Choice) -> Source:
+def named_source(name: str, choice: Choice) -> Source:
+    """A dataset of the catalogue, in one of its splits."""
     named = data.load(name)
     if choice.target not in (None, named.output_name):
         raise InputError(f"The target of {name} is {named.output_name}; got --target {choice.target}.")
@@ -108,7 +140,8 @@ def _of_catalogue(name: str, choice: Choice) -> Source:
     return Source(name, f"split {choice.split}", train, test, encoding, named.output_name, classes, None)
 
 
-def _of_table(source: str, choice: Choice) -> Source:
+def prepared(source: str, choice: Choice) -> Prepared:
+    """The table in a file, with notes about what isn't clear."""
     table = _read_for(source, choice)
     target = target_of(table, choice.target)
     table = _with_target(table, target)
@@ -117,17 +150,23 @@ def _of_table(source: str, choice: Choice) -> Source:
     if choice.task == "auto" and (note := doubt_about_task(table.columns[target])):
         warnings.warn(note, DgpaxWarning, stacklevel=2)
     y = class_numbers(values, classes) if classes else numbers_of(values, target)
-    held_out = _held_out(table.num_rows, choice)
-    training = table.rows(~held_out)
-    names = _with_values(training, _inputs(source, table, target, choice.ignore))
+    return Prepared(source, table, target, _inputs(source, table, target, choice.ignore), y, classes)
+
+
+def split(found: Prepared, train: np.ndarray, test: np.ndarray) -> Source:
+    """Some rows to train on and some to test with, as truth values for each; encoded by what the former show."""
+    table, target, y = found.table, found.target, found.y
+    training = table.rows(train)
+    names = _with_values(training, found.names)
     encoding = Encoding.of(training.values(names))
-    train, test = (
+    known, new = (
         named_dataset(encoding.apply(rows.values(names)), y[part], encoding.output_names, target)
-        for rows, part in ((training, ~held_out), (table.rows(held_out), held_out))
+        for rows, part in ((training, train), (table.rows(test), test))
     )
     columns = tuple(_describe(table.columns[name]) for name in names)
     written = tuple(table.columns[name].written for name in (*names, target))
-    return Source(Path(source).name, f"target {target}", train, test, encoding, target, classes, columns, written)
+    name = Path(found.source).name
+    return Source(name, f"target {target}", known, new, encoding, target, found.classes, columns, written)
 
 
 def _read_for(source: str, choice: Choice) -> Table:
@@ -218,16 +257,27 @@ def _classes(target: np.ndarray, name: str, task: str) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def _held_out(num_rows: int, choice: Choice) -> np.ndarray:
-    """Which rows are held out: some at random."""
-    count = round(choice.test_fraction * num_rows)
+def held_out(table: Table, choice: Choice) -> np.ndarray:
+    """Which rows are held out: some at random, or the last ones by the first column of dates, else as they stand."""
+    num_rows, share = table.num_rows, share_of_test(choice)
+    count = round(share * num_rows)
     if num_rows < FEWEST_ROWS or not 0 < count < num_rows:
         raise InputError(
-            f"--test-fraction {choice.test_fraction} of {num_rows} rows leaves nothing to train on or to test with; "
+            f"--test-fraction {share} of {num_rows} rows leaves nothing to train on or to test with; "
             f"at least {FEWEST_ROWS} rows are needed."
         )
+    if choice.hold_out == "last":
+        return np.isin(np.arange(num_rows), np.argsort(times_of(table), kind="stable")[-count:])
     order = np.random.default_rng(choice.seed).permutation(num_rows)
     return np.isin(np.arange(num_rows), order[:count])
+
+
+def times_of(table: Table) -> np.ndarray:
+    """When the rows are, by the first column of dates that is full; else their order in the file."""
+    for column in table.columns.values():
+        if column.written.kind == "date" and not column.missing and not column.problem:
+            return column.values.astype("datetime64[us]").astype(float)
+    return np.arange(float(table.num_rows))
 
 
 def _describe(column: TableColumn) -> ColumnSummary:

@@ -23,6 +23,8 @@ def is_sparse(value: Any) -> bool:
 def as_numpy(value: Any, role: str) -> np.ndarray:
     """What NumPy makes of it; what is masked becomes NaN, NaT among times, None among text and objects."""
     refuse_units(value, role)
+    if type(value).__name__ == "Dataset":
+        raise InputTypeError(f"{role} is a Dataset; an array of its rows is wanted: data.{role}.")
     if is_sparse(value):
         raise InputTypeError(
             f"{role} is a sparse matrix, which can't be used. If it fits in memory, make it dense: {role}.toarray()."

@@ -113,7 +113,8 @@ def dataset(x, y, *, weights=None, missing: str = "error") -> Dataset:
     inputs, outputs = read_inputs(x), read_outputs(y)
     if len(inputs.values) != len(outputs.values):
         raise InputError(
-            f"x and y must have the same number of rows; x has {len(inputs.values)}, y has {len(outputs.values)}."
+            f"x and y must have the same number of rows; x has {len(inputs.values)}, y has {len(outputs.values)}. "
+            "Give every row of x its y."
         )
     return _checked(inputs, outputs, missing, None if weights is None else read_weights(weights, len(inputs.values)))
 

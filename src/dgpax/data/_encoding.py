@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import DgpaxWarning, InputError
+from ._cycles import cycles_of, on_circle
 from ._frames import column_names, is_frame, select_columns
 from ._table import Column, is_mapping, typed_columns
 
@@ -22,16 +23,18 @@ MISSING = "missing"
 @dataclass(frozen=True)
 class NumberColumn:
     """A column of numbers, or of dates as days since 1970 (UTC). Gaps are filled with the median of the training
-    data, and marked in a column of their own if the training data had some."""
+    data, and marked in a column of their own if the training data had some. `cycles` of dates are places on circles."""
 
     name: str
     median: float
     has_gaps: bool
     is_date: bool
+    cycles: tuple[str, ...] = ()
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        return (self.name, f"{self.name} {MISSING}") if self.has_gaps else (self.name,)
+        own = (self.name, f"{self.name} {MISSING}") if self.has_gaps else (self.name,)
+        return own + tuple(f"{self.name} {cycle} ({part})" for cycle in self.cycles for part in ("cos", "sin"))
 
     @property
     def gap(self) -> int | None:
@@ -51,7 +54,8 @@ class NumberColumn:
                 stacklevel=5,
             )
         filled = np.where(gaps, np.asarray(self.median, column.values.dtype), column.values)
-        return np.stack([filled, gaps.astype(filled.dtype)] if self.has_gaps else [filled], axis=1)
+        own = np.stack([filled, gaps.astype(filled.dtype)] if self.has_gaps else [filled], axis=1)
+        return np.concatenate([own, *(on_circle(filled, cycle) for cycle in self.cycles)], axis=1)
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,11 @@ class CategoryColumn:
     @property
     def output_names(self) -> tuple[str, ...]:
         return tuple(f"{self.name}={category}" for category in self.categories)
+
+    @property
+    def cycles(self) -> tuple[str, ...]:
+        """None: categories don't come round."""
+        return ()
 
     @property
     def gap(self) -> int | None:
@@ -90,7 +99,9 @@ class Encoding:
     Numbers stay. Text, categories and truth values become one column per category, in alphabetical order; a category
     that the training data had not is none of them, with a warning. Missing numbers become the training data's median,
     with a column that says so where the training data had gaps; missing categories are a category of their own. Dates
-    become days since 1970 (UTC), durations days. An array of truth values counts as numbers.
+    become days since 1970 (UTC), durations days. Dates of a time series, which has values in most hours, days or
+    months, also become places on circles: the time of day, the weekday, the season. An array of truth values counts as
+    numbers.
 
     >>> import numpy as np
     >>> from dgpax.data import Encoding
@@ -130,6 +141,16 @@ class Encoding:
         return tuple(places[column.gap] for places, column in both if column.gap is not None)
 
     @property
+    def circles(self) -> dict[str, tuple[int, int]]:
+        """Which two of the encoded columns are the place on a circle: `day season`."""
+        found = {}
+        for places, column in zip(self.places, self.columns, strict=True):
+            for number, cycle in enumerate(reversed(column.cycles)):
+                end = places[-1] - 2 * number
+                found[f"{column.name} {cycle}"] = (end - 1, end)
+        return found
+
+    @property
     def is_trivial(self) -> bool:
         """Whether every column stays as it is."""
         return all(isinstance(c, NumberColumn) and not c.has_gaps and not c.is_date for c in self.columns)
@@ -143,7 +164,8 @@ class Encoding:
         columns, _ = typed_columns(table)
         if len(columns) != len(self.columns):
             raise InputError(
-                f"X has {len(columns)} features, but the model is expecting {len(self.columns)} features as input."
+                f"X has {len(columns)} features, but the model is expecting {len(self.columns)} features as input. "
+                "Pass the columns that it was trained on."
             )
         for column in columns:
             refuse_infinite(column)
@@ -165,7 +187,8 @@ def _learn(name: str, column: Column) -> NumberColumn | CategoryColumn:
         if gaps.all():
             raise InputError(f"{column.label} has no value at all. Leave it out.")
         median = float(np.median(column.values[~gaps].astype(float)))
-        return NumberColumn(name, median, bool(gaps.any()), column.is_date)
+        cycles = cycles_of(column.values[~gaps]) if column.is_date else ()
+        return NumberColumn(name, median, bool(gaps.any()), column.is_date, cycles)
     entries = _categories(column)
     return category_column(name, column.label, set(entries), len(entries))
 

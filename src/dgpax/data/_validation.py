@@ -20,9 +20,9 @@ _MOST_NAMED = 10
 _REFUSED: dict[str, tuple[type[DgpaxError], str]] = {
     "c": (InputError, "Complex data not supported. Pass real and imaginary parts as two columns"),
     "O": (InputError, "Arrays of Python objects can't be used. If all entries are numbers, use array.astype(float)"),
-    "U": (InputTypeError, "Text can't be used. Encode it as numbers, e.g. one-hot"),
-    "S": (InputTypeError, "Text can't be used. Encode it as numbers, e.g. one-hot"),
-    "T": (InputTypeError, "Text can't be used. Encode it as numbers, e.g. one-hot"),
+    "U": (InputTypeError, "Text can't be used. Encode it as numbers, e.g. one-hot, or use dgpax.DeepGPRegressor"),
+    "S": (InputTypeError, "Text can't be used. Encode it as numbers, e.g. one-hot, or use dgpax.DeepGPRegressor"),
+    "T": (InputTypeError, "Text can't be used. Encode it as numbers, e.g. one-hot, or use dgpax.DeepGPRegressor"),
     "M": (InputTypeError, "Times can't be used. Convert them to numbers, e.g. days since a fixed date"),
     "m": (InputTypeError, "Durations can't be used. Convert them to numbers, e.g. seconds"),
 }
@@ -54,7 +54,8 @@ def check_inputs(x, num_inputs: int, input_names: tuple[str, ...] = ()) -> Float
     inputs = read_inputs(x)
     if inputs.values.shape[1] != num_inputs:
         raise InputError(
-            f"x has {inputs.values.shape[1]} features, but the model is expecting {num_inputs} features as input."
+            f"x has {inputs.values.shape[1]} features, but the model is expecting {num_inputs} features as input. "
+            "Pass the columns that it was trained on."
         )
     if not isinstance(inputs.values, Tracer) and not all_finite(inputs.values):
         refuse_infinite(inputs)

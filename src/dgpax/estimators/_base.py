@@ -101,4 +101,8 @@ class AbstractSupervised(AbstractEstimator):
         x = self._encode(X, learn=learn)
         targets = self._read_targets(y, len(x), learn=learn)
         weights = None if sample_weight is None else read_weights(sample_weight, len(x), "sample weight")
-        return Rows(x, targets, weights, self.encoding_.gaps, input_names=self.encoding_.output_names)
+        encoding = self.encoding_
+        return Rows(
+            x, targets, weights, encoding.gaps, input_names=encoding.output_names,
+            circles=tuple(encoding.circles.values()),
+        )  # fmt: skip

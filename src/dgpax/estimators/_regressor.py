@@ -35,8 +35,9 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
     `num_particles` are for "stride". `likelihood` says what the targets are: "gaussian", "student_t" (outliers),
     "heteroskedastic" (noise that depends on the inputs), "poisson" and "negative_binomial" (counts). None is
     "gaussian", and "heteroskedastic" where ten rows or more have gaps, as these are harder to predict, and inference
-    allows it. A fit stops when the bound no longer improves, after `max_steps` or after `max_time` seconds. With more
-    than `batch_size` rows (1,000) a step sees that many. `verbose` shows a progress bar.
+    allows it. `kernel` is "rbf", "matern52", "matern32" or "matern12", from smooth to rough. A fit stops when the bound
+    no longer improves, after `max_steps` or after `max_time` seconds. With more than `batch_size` rows (1,000) a step
+    sees that many. `verbose` shows a progress bar.
 
     Inputs may have text, categories, dates and gaps (`dgpax.data.Encoding`). Targets may have several columns, with
     gaps (NaN).
@@ -55,6 +56,7 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
     posterior: str = "mean-field"
     inference: str = "variational"
     likelihood: str | None = None
+    kernel: str = "rbf"
     num_inducing: int | None = None
     architecture: str = "residual"
     num_particles: int | None = None

@@ -7,12 +7,24 @@ import equinox as eqx
 
 from ..data import check_inputs
 from ..distributions import AbstractJointGaussian, Gaussian
+from ..errors import InputTypeError
 from ..model import DeepGP
 from ..typing import Array, Float
 from ._report import FitReport
 
 NUM_FEATURES = 1024
 """Random frequencies of a prior function."""
+
+
+def require_fit(fitted: object, what: str) -> None:
+    """Raise an error that says what to do unless this is a fit."""
+    if isinstance(fitted, AbstractFit):
+        return
+    kind = type(fitted).__name__
+    advice = f"Fit it first: fitted = dgpax.fit(model, data), then {what}(fitted, ...)."
+    if hasattr(fitted, "get_params"):
+        advice = "Use its own predict, or what it was fitted to: estimator.fit_."
+    raise InputTypeError(f"{what} takes what dgpax.fit returns; got a {kind}. {advice}")
 
 
 class AbstractFit(eqx.Module):

@@ -21,7 +21,10 @@ def as_method(inference: str | AbstractMethod) -> AbstractMethod:
     if isinstance(inference, AbstractMethod):
         return inference
     if not isinstance(inference, str):
-        raise InputTypeError(f"inference must be a word or a method; got {type(inference).__name__}.")
+        raise InputTypeError(
+            f"inference must be a word or a method; got {type(inference).__name__}. Rows are given as one Dataset: "
+            "fit(model, dataset(x, y))."
+        )
     if inference not in METHODS:
         raise UnknownNameError(f"inference={inference!r} isn't known. There are: {', '.join(METHODS)}.")
     return METHODS[inference]()

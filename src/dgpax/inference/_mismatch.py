@@ -33,6 +33,8 @@ def check_model(model: DeepGP, data: Dataset) -> Dataset:
 
     It has no names, so that data of the same shape share compiled programs.
     """
+    if isinstance(model, Dataset):
+        raise InputError("fit(model, data) takes the model first; got a Dataset there. Exchange the two.")
     if not isinstance(model, DeepGP):
         raise InputError(
             f"This way of inference works on a DeepGP; got {type(model).__name__}. An architecture of dgpax.stride is "

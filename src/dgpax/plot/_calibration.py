@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import jax.numpy as jnp
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..distributions import AbstractDistribution
 from ..metrics import chance_band, curve_of_ranks, pit
@@ -19,10 +21,14 @@ def calibration(y, distribution: AbstractDistribution, *, ax: Axes | None = None
 
     The band holds 95% of the curves of a calibrated model with this many rows, point by point.
     """
-    ax = axis_or_new(ax)
-    ranks, levels = pit(y, distribution), np.linspace(0.0, 1.0, 101)
-    _, observed = curve_of_ranks(ranks, levels)
-    low, high = chance_band(levels, int(np.sum(~np.isnan(ranks))))
+    return ranks(pit(y, distribution), ax=ax)
+
+
+def ranks(pits: ArrayLike, *, ax: Axes | None = None) -> Axes:
+    """`calibration` from PIT values, NaN where a target is missing."""
+    ax, pits, levels = axis_or_new(ax), jnp.asarray(pits), np.linspace(0.0, 1.0, 101)
+    _, observed = curve_of_ranks(pits, levels)
+    low, high = chance_band(levels, int(np.sum(~np.isnan(pits))))
     ax.fill_between(levels, low, high, color=GREY, alpha=0.2, linewidth=0, label="by chance")
     ax.plot([0, 1], [0, 1], color=GREY, linewidth=1)
     ax.plot(levels, np.asarray(observed), color=BLUE, linewidth=2, label="this model")

@@ -16,12 +16,12 @@ def one_gp_layer(model: DeepGP) -> GPLayer:
     if len(model.layers) != 1:
         raise InputError(
             f"Exact and collapsed inference need one layer; this model has {len(model.layers)}. "
-            "Use a variational posterior for deep models."
+            'Say how: fit(model, data, "variational"), or "sghmc".'
         )
     if not isinstance(model.likelihood, GaussianNoise):
         raise InputError(
             f"Exact and collapsed inference need GaussianNoise; this model has {type(model.likelihood).__name__}. "
-            "Use a variational posterior for other likelihoods."
+            'Say how: fit(model, data, "variational"), or "sghmc".'
         )
     return last_gp(model.layers)
 

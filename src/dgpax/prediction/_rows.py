@@ -14,7 +14,7 @@ from jax import lax
 from ..data import check_inputs
 from ..distributions import AbstractJointGaussian, Gaussian
 from ..errors import InputError
-from ..fits import AbstractFit
+from ..fits import AbstractFit, require_fit
 from ..model import DeepGP
 from ..typing import Array, Float, PyTree
 
@@ -43,6 +43,10 @@ class Asked(NamedTuple):
         """The outputs of a row, together where they depend on each other."""
         return self.fitted.latent_jointly(self.x, "outputs", num_samples=self.num_samples, seed=self.seed)
 
+    def for_expectation(self) -> Gaussian | AbstractJointGaussian:
+        """What moments, components and draws of new observations depend on."""
+        return self.model.likelihood.for_expectation(self)
+
 
 def by_chunks(
     fitted: AbstractFit,
@@ -59,6 +63,7 @@ def by_chunks(
     """
     if num_samples < 1:
         raise InputError(f"num_samples must be at least 1; got {num_samples}.")
+    require_fit(fitted, "predict")
     inputs = check_inputs(x, fitted.num_inputs, fitted.input_names)
     num_rows, result, weights = len(inputs), None, np.asarray([weight for weight, _ in fitted.parts])
     for start, count, size in _chunks(num_rows, max(SIZES[1], SAMPLE_ROWS // num_samples)):

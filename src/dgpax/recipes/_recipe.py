@@ -9,6 +9,7 @@ from ..inference import as_seed, check_count, check_seconds
 from ..posteriors import POSTERIORS
 from ..stride import Composition, Convolution, Injective, Residual
 from ._observations import LIKELIHOODS
+from ._shape import KERNELS
 
 INFERENCES = ("variational", "stride", "sghmc", "exact", "sparse")
 ONE_LAYER = ("exact", "sparse")
@@ -27,6 +28,7 @@ class Recipe:
     inference: str = "variational"
     posterior: str = "mean-field"
     likelihood: str | None = None
+    kernel: str = "rbf"
     num_layers: int | None = None
     num_inducing: int | None = None
     architecture: str = "residual"
@@ -38,14 +40,19 @@ class Recipe:
     progress: bool | None = None
 
     def __post_init__(self):
-        known = {"inference": INFERENCES, "posterior": POSTERIORS, "architecture": ARCHITECTURES}
+        known = {"inference": INFERENCES, "posterior": POSTERIORS, "kernel": KERNELS, "architecture": ARCHITECTURES}
         if self.likelihood is not None:
             known["likelihood"] = LIKELIHOODS
         for name, words in known.items():
             if getattr(self, name) not in words:
                 raise UnknownNameError(f"{name}={getattr(self, name)!r} isn't known. There are: {', '.join(words)}.")
         if self.inference in ONE_LAYER and self.num_layers not in (None, 1):
-            raise InputError(f'inference="{self.inference}" is for one layer; got num_layers={self.num_layers}.')
+            raise InputError(
+                f'inference="{self.inference}" is for one layer; got num_layers={self.num_layers}. '
+                'Leave it out, or say inference="variational".'
+            )
+        if self.inference == "stride" and self.kernel != "rbf":
+            raise InputError(f'inference="stride" has kernels of its own; got kernel={self.kernel!r}. Leave it out.')
         for name in AT_LEAST_ONE:
             if getattr(self, name) is not None:
                 check_count(name, getattr(self, name), 1)

@@ -20,7 +20,8 @@ MANY_GAPS = 10
 class Rows(NamedTuple):
     """A table as numbers, in host memory: inputs [N, D], targets [N, P], and how often every row counts (None: once).
 
-    `gaps` are the columns of x that mark missing inputs (`data.Encoding.gaps`). With `num_classes`, targets are labels.
+    `gaps` are the columns of x that mark missing inputs, `circles` those that are places on circles (`data.Encoding`).
+    With `num_classes`, targets are labels.
     """
 
     x: np.ndarray
@@ -29,6 +30,7 @@ class Rows(NamedTuple):
     gaps: tuple[int, ...] = ()
     num_classes: int = 0
     input_names: tuple[str, ...] = ()
+    circles: tuple[tuple[int, int], ...] = ()
 
     @property
     def counts(self) -> np.ndarray:

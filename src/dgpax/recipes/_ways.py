@@ -31,6 +31,7 @@ from ._inducing import LAST, suitable_counts, with_inducing
 from ._observations import observation
 from ._recipe import ARCHITECTURES, Recipe
 from ._rows import Rows
+from ._shape import shaped
 
 LEAST_STEPS, STEPS_PER_ROW, MOST_STEPS = 500, 4, 2000
 ADAM_STEPS = 5000
@@ -67,13 +68,15 @@ def _sghmc(recipe: Recipe, rows: Rows) -> Plan:
 
 def _exact(recipe: Recipe, rows: Rows) -> Plan:
     data = _gaussian_data(recipe, rows)
-    return Plan(gp_regression(data, gaps=rows.gaps), data, Exact(), _lbfgs(recipe))
+    model = shaped(gp_regression(data, gaps=rows.gaps), recipe.kernel, rows)
+    return Plan(model, data, Exact(), _lbfgs(recipe))
 
 
 def _sparse(recipe: Recipe, rows: Rows) -> Plan:
     data = _gaussian_data(recipe, rows)
     num_inducing = min(recipe.num_inducing or LAST, data.num_rows)
-    return Plan(sparse_gp_regression(data, num_inducing, seed=recipe.seed), data, Sparse(), _lbfgs(recipe))
+    model = shaped(sparse_gp_regression(data, num_inducing, seed=recipe.seed), recipe.kernel, rows)
+    return Plan(model, data, Sparse(), _lbfgs(recipe))
 
 
 def _stride(recipe: Recipe, rows: Rows) -> Plan:
@@ -143,5 +146,6 @@ def deep_model(recipe: Recipe, rows: Rows, coupled: bool) -> tuple[DeepGP, Datas
     model = deep_gp(data, recipe.depth, 1, likelihood=observed.likelihood, seed=recipe.seed)
     if observed.mean is not None:
         model = eqx.tree_at(lambda m: m.layers[-1].mean, model, observed.mean)
+    model = shaped(model, recipe.kernel, rows)
     counts = suitable_counts(len(merged.x), recipe.num_inducing, coupled)
     return with_inducing(model, model.to_model_units(data).counted().x, counts, recipe.seed), data

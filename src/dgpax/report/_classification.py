@@ -17,29 +17,15 @@ MOST_CLASSES = 12
 
 
 def findings(judged: Classification) -> list[Finding]:
-    """The verdict in two cards."""
-    labels, p = judged.labels, judged.probabilities
+    """How often the most probable class is the right one."""
+    labels = judged.labels
     right, usual = judged.scores["accuracy"], float(np.bincount(labels).max() / len(labels))
     good = right > usual
     sentence = f"of the held-out rows; always naming the most frequent class is right for {percent(usual)}."
-    confidence = float(p.max(axis=1).mean())
-    error = 2.0 * np.sqrt(max(right * (1.0 - right), 1e-12) / len(labels))
-    return [
-        Finding(f"{percent(right)} right", sentence, "good" if good else "bad"),
-        _honesty(confidence, right, float(error)),
-    ]
+    return [Finding(f"{percent(right)} right", sentence, "good" if good else "bad")]
 
 
-def _honesty(confidence: float, right: float, error: float) -> Finding:
-    figure = f"{percent(confidence)} sure"
-    if confidence > right + error:
-        return Finding(figure, f"Overconfident: on average surer than right ({percent(right)}).", "bad")
-    if confidence < right - error:
-        return Finding(figure, f"Cautious: on average less sure than right ({percent(right)}).", "so-so")
-    return Finding(figure, f"Honest: on average as sure as right ({percent(right)}).", "good")
-
-
-def sections(judged: Classification, classes: Sequence[str]) -> list[Tag]:
+def sections(judged: Classification, classes: Sequence[str], how: str) -> list[Tag]:
     """Metrics, the confusion matrix, and whether probabilities come true."""
     labels, p = judged.labels, judged.probabilities
     classes = list(classes) or [str(i) for i in range(p.shape[1])]
@@ -57,7 +43,7 @@ def sections(judged: Classification, classes: Sequence[str]) -> list[Tag]:
         section(
             "metrics",
             "On held-out rows",
-            tag("p", f"{len(labels):,} rows that weren't used for training."),
+            tag("p", f"{len(labels):,} rows. {how}"),
             table(("metric", "this model", "class frequencies alone", "meaning"), rows, wide=(3,)),
             tag("h3", "Which class was taken for which"),
             confusion(labels, p, classes),

@@ -10,22 +10,26 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import numpy as np
 
 from .. import parameters
 from ..data import Dataset, Encoding
 from ..errors import InputError
-from ..fits import AbstractFit
+from ..fits import AbstractFit, require_fit
 from . import _classification, _regression
 from ._columns import ColumnSummary, data_section
 from ._function import function_chart
+from ._honesty import Honesty, honesty
 from ._html import Node, Tag, name, section, table, tag
-from ._judge import Classification, Regression, judge
+from ._inputs import inputs_of
+from ._judge import Classification
+from ._judgement import Judgement, judgement
 from ._layers import layers_section
 from ._relevance import relevance_section
 from ._style import CSS
 from ._text import shown
 from ._training import training_section
-from ._verdict import Finding, about_end, cards
+from ._verdict import about_end, about_honesty, cards, checks_section
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 LIBRARIES = ("dgpax", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
@@ -37,12 +41,13 @@ def write(
     path: str | os.PathLike[str],
     fitted: AbstractFit,
     train: Dataset | None,
-    test: Dataset | None = None,
+    test: Dataset | Judgement | None = None,
     **options: Any,
 ) -> Path:
     """Write a report of a fit: one HTML file that needs nothing else, no network and no script.
 
-    `test` has the held-out rows that it is judged on; the options are those of `page`.
+    `test` has the held-out rows that it is judged on, or is what `judgement` or `pooled` made of them; the options are
+    those of `page`.
     """
     text = page(fitted, train, test, **options)
     path = Path(path)
@@ -54,7 +59,7 @@ def write(
 def page(
     fitted: AbstractFit,
     train: Dataset | None,
-    test: Dataset | None = None,
+    test: Dataset | Judgement | None = None,
     *,
     title: str = "A fitted Gaussian process",
     level: float = 0.9,
@@ -71,15 +76,18 @@ def page(
     then one input. `details` are shown under the settings (a command, a date). Without `train`, it says nothing about
     the training data. Given the same arguments, the text is the same.
     """
-    known = train if train is not None else test
+    require_fit(fitted, "report.page")
+    judged = judgement(fitted, test, level=level, seed=seed) if isinstance(test, Dataset) else test
+    held_out = None if judged is None else judged.data
+    known = train if train is not None else held_out
     if known is None:
         raise InputError("A report needs rows: train, test or both.")
     parts = [
-        *([] if test is None else _judged(judge(fitted, test, level, seed), about_end(fitted.report), test, classes)),
+        *([] if judged is None else _judged(judged, encoding, classes)),
         function_chart(fitted, known, level, seed),
         relevance_section(fitted, known, encoding, seed),
         layers_section(fitted, known, seed),
-        data_section(train, test, columns, classes),
+        data_section(train, held_out, columns, classes),
         training_section(fitted.report),
         _parameters(fitted),
         _settings(fitted, details or {}, seed),
@@ -87,13 +95,35 @@ def page(
     return _document(title, [part for part in parts if part is not None], known)
 
 
-def _judged(
-    judged: Regression | Classification, warnings: list[Finding], test: Dataset, classes: Sequence[str]
-) -> list[Tag]:
-    names = test.output_names or tuple(f"y{i}" for i in range(test.num_outputs))
-    if isinstance(judged, Classification):
-        return [cards([*_classification.findings(judged), *warnings]), *_classification.sections(judged, classes)]
-    return [cards([*_regression.findings(judged), *warnings]), *_regression.sections(judged, names)]
+def verdict(judged: Judgement, encoding: Encoding | None = None) -> Honesty:
+    """Whether stated probabilities come true on the rows that were judged, and what that rests on."""
+    data, unfinished = judged.data, judged.unfinished
+    x, times = np.asarray(data.x), judged.times
+    if isinstance(judged.scored, Classification):
+        there = ~np.isnan(np.asarray(data.y)[:, 0])
+        x, times = x[there], None if times is None else times[there]
+    columns = {name: x[:, i] for i, name in enumerate(_names_of_inputs(data, encoding))}
+    why = "" if unfinished is None else unfinished.stopped_because
+    return honesty(judged.scored, columns, times, unfinished=why)
+
+
+def _names_of_inputs(data: Dataset, encoding: Encoding | None) -> tuple[str, ...]:
+    if encoding is not None:
+        inputs_of(data, encoding)
+        return encoding.output_names
+    return data.input_names or tuple(f"x{i}" for i in range(data.num_inputs))
+
+
+def _judged(judged: Judgement, encoding: Encoding | None, classes: Sequence[str]) -> list[Tag]:
+    scored, data, found = judged.scored, judged.data, verdict(judged, encoding)
+    if isinstance(scored, Classification):
+        good = _classification.findings(scored)
+        parts = _classification.sections(scored, classes, judged.how)
+    else:
+        names = data.output_names or tuple(f"y{i}" for i in range(data.num_outputs))
+        good, parts = _regression.findings(scored), _regression.sections(judged, scored, names)
+    first = cards([*good, about_honesty(found), *about_end(judged.unfinished)])
+    return [first, *parts, checks_section(found, judged.how)]
 
 
 def _parameters(fitted: AbstractFit) -> Tag:

@@ -10,9 +10,10 @@ import numpy as np
 from ..metrics import chance_band, curve_of_ranks
 from ._html import Tag, section, table, tag
 from ._judge import LEVELS, Regression
+from ._judgement import Judgement
 from ._svg import Axes, band, bars, chart, line, points, spanning, whiskers
-from ._text import number, percent
-from ._verdict import Finding, about_coverage, about_error
+from ._text import number, percent, shown
+from ._verdict import Finding, about_error
 
 MOST_POINTS = 400
 MOST_OUTPUTS = 4
@@ -30,13 +31,11 @@ MEANINGS = {
 
 
 def findings(judged: Regression) -> list[Finding]:
-    """The verdict in cards."""
-    error = about_error(judged.scores["smse"], number(judged.scores["rmse"]))
-    count = int(np.sum(~np.isnan(judged.observed)))
-    return [error, about_coverage(judged.scores["coverage"], count, judged.level)]
+    """How large the errors are."""
+    return [about_error(judged.scores["smse"], number(judged.scores["rmse"]))]
 
 
-def sections(judged: Regression, names: Sequence[str]) -> list[Tag]:
+def sections(judgement: Judgement, judged: Regression, names: Sequence[str]) -> list[Tag]:
     """Metrics, calibration and predictions."""
     low, high = judged.intervals[judged.level]
     what = (
@@ -47,7 +46,12 @@ def sections(judged: Regression, names: Sequence[str]) -> list[Tag]:
         for i, label in enumerate(names[:MOST_OUTPUTS])
     ]
     return [
-        _metrics(judged, f"Intervals are central, at {percent(judged.level)}. {judged.note}", shown, _worst(judged)),
+        _metrics(
+            judged,
+            f"{judgement.how} Intervals are central, at {percent(judged.level)}. {judged.note}",
+            shown,
+            _worst(judgement, judged),
+        ),
         section(
             "calibration",
             "Do stated probabilities come true?",
@@ -103,7 +107,7 @@ def _metrics(judged: Regression, note: str, figures: list[Tag], more: list[Tag])
     return section(
         "metrics",
         "On held-out rows",
-        tag("p", f"{len(judged.observed):,} rows that weren't used for training. {note}"),
+        tag("p", f"{len(judged.observed):,} rows. {note}"),
         tag("div", table(("metric", "value", "meaning"), rows, wide=(2,)), figures, class_="figures"),
         more,
     )
@@ -125,14 +129,14 @@ def _predictions(observed, mean, low, high, label: str, what: str) -> Tag:
     )
 
 
-def _worst(judged: Regression) -> list[Tag]:
+def _worst(judgement: Judgement, judged: Regression) -> list[Tag]:
     """The rows that surprised the model most, by their distance from the mean in standard deviations."""
     surprise = np.nan_to_num(np.abs(judged.observed - judged.mean) / np.maximum(judged.stddev, 1e-300))
     low, high = judged.intervals[judged.level]
     largest = np.argsort(-surprise, axis=None, kind="stable")[:WORST_ROWS]
     rows = [
         (
-            f"{row + 1}",
+            *_called(judgement, int(row)),
             number(float(judged.observed[row, p])),
             number(float(judged.mean[row, p])),
             f"{number(float(low[row, p]))} … {number(float(high[row, p]))}",
@@ -140,5 +144,13 @@ def _worst(judged: Regression) -> list[Tag]:
         )
         for row, p in zip(*np.unravel_index(largest, surprise.shape), strict=True)
     ]
-    head = ("held-out row", "observed", "predicted", f"{percent(judged.level)} interval", "deviations off")
-    return [tag("h3", "The rows that surprised it most"), table(head, rows, wide=(4,), numbers=0)]
+    which = ["line of the file" if judgement.lines else "held-out row"]
+    which += [] if judgement.names is None else [shown(judgement.names[0], 30)]
+    head = (*which, "observed", "predicted", f"{percent(judged.level)} interval", "deviations off")
+    return [tag("h3", "The rows that surprised it most"), table(head, rows, wide=(len(head) - 1,), numbers=0)]
+
+
+def _called(judgement: Judgement, row: int) -> list[str]:
+    """Where a row is found: its line in the file, and what the table calls it."""
+    place = [f"{judgement.lines[row] if judgement.lines else row + 1}"]
+    return place if judgement.names is None else [*place, shown(judgement.names[1][row], 30)]

@@ -38,6 +38,11 @@ def percent(share: float) -> str:
     return f"{100.0 * share:.{digits}f}".rstrip("0").rstrip(".") + "%"
 
 
+def points_of(share: float) -> str:
+    """A difference between two percentages."""
+    return f"{100.0 * share:.0f} points"
+
+
 def _visible(character: str) -> str:
     if character in "\n\t":
         return " "

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..fits import FitReport
-from ..metrics import chance_band
-from ._html import Tag, tag
+from ._check import BAD, GOOD, OPEN
+from ._honesty import Honesty
+from ._html import Tag, section, table, tag
 from ._text import percent
 
-CHANCE = 0.99
-"""How often a calibrated model would be called calibrated."""
+STATES = {GOOD: "✓", BAD: "✗", OPEN: "open"}
 
 
 class Finding(NamedTuple):
@@ -30,21 +30,26 @@ def cards(findings: list[Finding]) -> Tag:
     )
 
 
-def about_coverage(covered: float, num_targets: int, level: float) -> Finding:
-    """Whether the share of targets inside their intervals is what it should be, given how few there are."""
-    low, high = (float(edge) for edge in chance_band(level, num_targets, CHANCE))
-    figure = f"{percent(covered)} inside"
-    expected = f"the {percent(level)} intervals ({percent(low)} to {percent(high)} is chance)"
-    if covered < low:
-        return Finding(figure, f"Overconfident: too few held-out values lie in {expected}.", "bad")
-    if covered > high:
-        return Finding(figure, f"Cautious: more held-out values than stated lie in {expected}.", "so-so")
-    return Finding(figure, f"Honest: as many held-out values as stated lie in {expected}.", "good")
+def about_honesty(honesty: Honesty) -> Finding:
+    """Whether stated probabilities come true."""
+    return Finding(honesty.word, honesty.sentence, honesty.mood)
 
 
-def about_end(report: FitReport) -> list[Finding]:
+def checks_section(honesty: Honesty, how: str) -> Tag:
+    """What the verdict rests on."""
+    rows = [(STATES[check.state], check.what, check.found, check.chance) for check in honesty.checks]
+    return section(
+        "checks",
+        "What the verdict rests on",
+        tag("p", f"{how} “By chance” is where a calibrated model would be, 99 times in a hundred. "
+                 "“Open” means that there are too few rows to rule out that it is ten points off."),
+        table(("", "what", "found", "by chance"), rows, wide=(2,), numbers=4),
+    )  # fmt: skip
+
+
+def about_end(report: FitReport | None) -> list[Finding]:
     """A warning about a fit that its limits ended."""
-    return [Finding("Not finished", report.advice, "so-so")] if report.unfinished else []
+    return [] if report is None else [Finding("Not finished", report.advice, "so-so")]
 
 
 def about_error(smse: float, rmse: str) -> Finding:

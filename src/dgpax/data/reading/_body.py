@@ -116,9 +116,13 @@ def _without_totals(sheet: Sheet) -> Sheet:
         if any(row.cells[index] == label for row in rows[:-1]):
             break
         rows, gone = rows[:-1], [rows[-1], *gone]
+    kept = [row for row in rows if _label_of_total(row) is not None]
     if not gone and rows and rows[-1].cells[0].lower().startswith(("total ", "sum ", "summe ", "gesamt ")):
-        line = f"line {rows[-1].number}: {on_one_line(rows[-1].cells)}"
-        notes = (*notes, f"The last row is kept, though it may hold sums: {line}. If it does, delete it.")
+        kept = [*kept, rows[-1]]
+    if len(kept) == 1:
+        line = f"line {kept[0].number}: {on_one_line(kept[0].cells)}"
+        which = "The last row" if kept[0] is rows[-1] else "A row"
+        notes = (*notes, f"{which} is kept, though it may hold sums: {line}. If it does, delete it.")
     return _left_out(sheet._replace(rows=rows, notes=notes), gone, "with sums or means")
 
 

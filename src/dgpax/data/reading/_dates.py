@@ -31,6 +31,10 @@ _NAME_YEAR = re.compile(rf"{_NAME}[ -/]*{_SHORT_YEAR}")
 _YEAR_NAME = re.compile(rf"{_YEAR}[ -]{_NAME}")
 _QUARTERS = (re.compile(rf"{_YEAR}[- ]?Q(?P<q>[1-4])"), re.compile(rf"Q(?P<q>[1-4])[-/ ]?{_YEAR}"))
 _COMPACT = re.compile(r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])", re.ASCII)
+_WEEKDAY = re.compile(
+    r"(?:mon|tue|wed|thu|fri|sat|sun|mo|di|mi|do|fr|sa|so|lun|mar|mer|jeu|ven|sam|dim)[^\W\d_]{0,8}\.?,?\s+(?=\S{2})",
+    re.IGNORECASE,
+)
 _CLOCK = re.compile(r"(\d{1,4}):([0-5]\d)(?::([0-5]\d(?:[.,]\d{1,9})?))? ?([AaPp]\.?[Mm]\.?)?", re.ASCII)
 _HOUR = re.compile(r"(\d{1,2}) ?([AaPp]\.?[Mm]\.?)", re.ASCII)
 
@@ -39,6 +43,13 @@ def date(cell: str) -> Cell | None:
     """A cell as a date with the day first and with the month first; None if it is none."""
     if not any(character.isdigit() for character in cell):
         return None
+    found = _date(cell)
+    if found is None and (weekday := _WEEKDAY.match(cell)):
+        found = _date(cell[weekday.end() :])
+    return found
+
+
+def _date(cell: str) -> Cell | None:
     for reading in (_of_numbers, _of_names, _of_months, _of_iso):
         found = reading(cell)
         if found is not None:
