@@ -50,9 +50,9 @@ class AbstractDistribution(eqx.Module):
         """The distribution of shift + scale · Y: how predictions return from scaled to original units."""
 
     @property
-    @abc.abstractmethod
     def stddev(self) -> Float[Array, "*batch N P"]:
         """√variance."""
+        return safe_sqrt(self.variance)
 
     @property
     def median(self) -> Float[Array, "*batch N P"]:

@@ -35,10 +35,6 @@ class Gaussian(AbstractDistribution):
                 f"{self.variance.shape}. Broadcast the variance first: jnp.broadcast_to(variance, mean.shape)."
             )
 
-    @property
-    def stddev(self) -> Float[Array, "*batch N P"]:
-        return safe_sqrt(self.variance)
-
     def cdf(self, y: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
         return ndtr(_standardise(jnp.subtract(y, self.mean), self.stddev))
 

@@ -14,7 +14,7 @@ from jax.scipy.special import logsumexp
 from ..errors import InputError
 from ..linalg import einsum
 from ..typing import Array, ArrayLike, Float, RandomKey
-from ._base import AbstractDistribution, as_probability, safe_sqrt
+from ._base import AbstractDistribution, as_probability
 from ._root import invert_cdf
 
 
@@ -57,10 +57,6 @@ class Mixture(AbstractDistribution):
     def variance(self) -> Float[Array, "*batch N P"]:
         """Law of total variance: the mean of the variances plus the variance of the means."""
         return self._average(self.components.variance + (self.components.mean - self.mean) ** 2)
-
-    @property
-    def stddev(self) -> Float[Array, "*batch N P"]:
-        return safe_sqrt(self.variance)
 
     def cdf(self, y: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
         average = self._average(self._each(lambda component: component.cdf(y)))
