@@ -13,7 +13,7 @@ import dgpax
 
 SLOW = {
     "DeepGPClassifier", "DeepGPRegressor", "DeepGPTransformer", "compare_with_one_layer", "decoder", "fit_many",
-    "gplvm", "latent_positions",
+    "gplvm", "latent_positions", "pair_effect", "sobol_indices", "suggest",
 }  # fmt: skip
 """Those that compile a model of their own."""
 

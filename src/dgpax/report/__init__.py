@@ -11,3 +11,4 @@ from ._judge import judge_distribution as judge_distribution
 from ._judge import scores as scores
 from ._page import page as page
 from ._page import write as write
+from ._study import write_study as write_study

@@ -1,0 +1,58 @@
+"""Sobol' indices against functions whose indices are known."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import qmc
+
+import dgpax
+from dgpax.design import OneOf
+from dgpax.errors import InputError
+from dgpax.sensitivity import pair_effect, sobol_indices
+
+UNIT = [(0.0, 1.0), (0.0, 1.0)]
+
+
+@pytest.fixture(scope="module")
+def product():
+    """f = x₀ (1 + c x₁), nearly free of noise: a fit that knows it."""
+    x = qmc.Sobol(2, rng=0).random(32)
+    data = dgpax.dataset(x, x[:, 0] * (1.0 + 2.0 * x[:, 1]))
+    layer = dgpax.GPLayer(dgpax.kernels.RBF([1.0, 1.0], 4.0))
+    model = dgpax.freeze(dgpax.DeepGP(layer, dgpax.likelihoods.GaussianNoise(1e-4)))
+    return dgpax.fit(model, data, progress=False)
+
+
+def test_indices_of_a_product(product):
+    """f − E f = 2 (x₀ − ½) + (x₁ − ½) + 2 (x₀ − ½)(x₁ − ½): variances 1/3, 1/12 and 1/36."""
+    found = sobol_indices(product, UNIT, num_draws=8, num_points=128)
+    parts = np.array([1 / 3, 1 / 12, 1 / 36])
+    np.testing.assert_allclose(found.first.mean(axis=0), parts[:2] / parts.sum(), atol=0.01)
+    np.testing.assert_allclose(found.total.mean(axis=0), (parts[:2] + parts[2]) / parts.sum(), atol=0.01)
+    values, drawn = found.main[0]
+    np.testing.assert_allclose(drawn.mean(axis=0), 2.0 * np.asarray(values), atol=0.02)
+    assert found.order == [0, 1] and "x0" in str(found)
+
+
+def test_effect_of_a_pair(product):
+    effect = pair_effect(product, UNIT, (0, 1), num_draws=4, num_points=2)
+    x, y = np.meshgrid(effect.first, effect.second, indexing="ij")
+    np.testing.assert_allclose(effect.mean, x * (1.0 + 2.0 * y), atol=0.06)
+
+
+def test_an_input_of_few_values(product):
+    found = sobol_indices(product, [(0.0, 1.0), OneOf((0.0, 1.0))], num_draws=4, num_points=64)
+    assert found.main[1][0] == [0.0, 1.0]
+    np.testing.assert_allclose(found.main[1][1].mean(axis=0), [0.5, 1.5], atol=0.02)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [({"bounds": [(0.0, 1.0)]}, "the model has 2"), ({"output": 1}, "1 outputs"), ({"num_draws": 1}, "at least 2")],
+)
+def test_arguments_that_are_wrong(product, arguments, message):
+    with pytest.raises(InputError, match=message):
+        sobol_indices(product, **{"bounds": UNIT, **arguments})
+    with pytest.raises(InputError, match="two different"):
+        pair_effect(product, UNIT, (1, 1))
