@@ -11,3 +11,5 @@ from ._train import train as train
 from ._train import train_more as train_more
 from ._ways import Plan as Plan
 from ._ways import plan as plan
+from ._ways import settling as settling
+from ._ways import takes_natural_steps as takes_natural_steps
