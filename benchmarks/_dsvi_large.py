@@ -9,6 +9,7 @@ import jax.random as jr
 import numpy as np
 
 import dgpax
+from dgpax.data import InMemory
 from dgpax.inference import AbstractEngine, Variational
 from dgpax.likelihoods import BernoulliProbit
 from dgpax.prediction import class_probabilities
@@ -28,12 +29,14 @@ def flights() -> tuple[dgpax.Dataset, dgpax.Dataset]:
     return dgpax.data.split(dgpax.dataset(whole.x, whole.y), 0.1, jr.key(0))
 
 
-def run_classes(name: str, num_layers: int, num_inducing: int, engine: AbstractEngine, labels: Record) -> Record:
+def run_classes(
+    name: str, num_layers: int, num_inducing: int, batch: int, engine: AbstractEngine, labels: Record
+) -> Record:
     """Train on the standard split, score on its held-out rows."""
     train, test = dgpax.load(name).split(0)
     model = _model(name, train, num_layers, num_inducing)
     started = time.perf_counter()
-    fitted = dgpax.fit(model, train, Variational(), engine=engine, progress=False)
+    fitted = dgpax.fit(model, InMemory(train, batch), Variational(), engine=engine, progress=False)
     seconds = time.perf_counter() - started
     parts = [test.x[start : start + TEST_ROWS] for start in range(0, test.num_rows, TEST_ROWS)]
     probabilities = jnp.concatenate([class_probabilities(fitted, part) for part in parts])

@@ -9,6 +9,7 @@ import numpy as np
 
 import dgpax
 from dgpax import DeepGP, GPLayer
+from dgpax.data import InMemory
 from dgpax.inducing import Points, k_means
 from dgpax.inference import Gradient, Variational
 from dgpax.kernels import RBF, White
@@ -32,8 +33,8 @@ def run(num_layers: int, num_steps: int, num_inducing: int, dtype: np.dtype) -> 
     train, test = (images(part, dtype) for part in dgpax.load(NAME).split(0))
     model = build(train, num_layers, num_inducing, RobustMax(NUM_CLASSES))
     started = time.perf_counter()
-    engine = Gradient(batch_size=min(BATCH, train.num_rows), max_steps=num_steps, steps_per_call=min(200, num_steps))
-    fitted = dgpax.fit(model, train, Variational(), engine=engine, seed=SEED, progress=False)
+    engine = Gradient(max_steps=num_steps, steps_per_call=min(200, num_steps))
+    fitted = dgpax.fit(model, InMemory(train, BATCH), Variational(), engine=engine, seed=SEED, progress=False)
     seconds = time.perf_counter() - started
     parts = [test.x[start : start + TEST_ROWS] for start in range(0, test.num_rows, TEST_ROWS)]
     probabilities = jnp.concatenate([class_probabilities(fitted, part) for part in parts])

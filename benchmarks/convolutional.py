@@ -19,6 +19,7 @@ import optax
 
 import dgpax
 from dgpax import DeepGP, GPLayer
+from dgpax.data import InMemory
 from dgpax.inducing import Patches, Points
 from dgpax.inference import NaturalGradient
 from dgpax.kernels import RBF, Convolutional
@@ -125,12 +126,13 @@ def measure(dataset: str, kernel: str, *, seconds: float | None, seed: int, quic
         natural_rate=setting.natural_rate,
         ramp_steps=50,
         optimiser=optax.adam(setting.learning_rate),
-        batch_size=setting.batch_size,
         max_steps=setting.max_steps,
         steps_per_call=min(25, setting.max_steps),
     )
     model = build(setting, train, likelihood, seed)
-    fitted = dgpax.fit(model, train, "variational", engine=engine, seed=seed, max_seconds=seconds)
+    fitted = dgpax.fit(
+        model, InMemory(train, setting.batch_size), "variational", engine=engine, seed=seed, max_seconds=seconds
+    )
     probabilities = class_probabilities(fitted, test.x)
     record: Record = {
         "kind": "images",

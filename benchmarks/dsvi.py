@@ -23,6 +23,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import dgpax
+from dgpax.data import InMemory
 from dgpax.inference import AbstractEngine, Gradient, NaturalGradient, Variational
 from dgpax.prediction import log_density
 
@@ -126,10 +127,10 @@ class Plan:
     num_inducing: int = 100
     max_batch: int = MAX_BATCH
 
-    def make_engine(self, num_rows: int) -> AbstractEngine:
+    def make_engine(self) -> AbstractEngine:
         kind = NaturalGradient if self.engine.startswith("natural") else Gradient
-        batch, calls = None if num_rows <= self.max_batch else self.max_batch, min(500, self.steps)
-        engine = kind(batch_size=batch, max_steps=self.steps, steps_per_call=calls)
+        calls = min(500, self.steps)
+        engine = kind(max_steps=self.steps, steps_per_call=calls)
         return falling(engine, self.steps, calls) if self.engine.endswith("falling") else engine
 
     def by(self, dtype: np.dtype) -> str:
@@ -226,8 +227,7 @@ def run(plan: Plan, dataset: str, num_layers: int, dtype: np.dtype) -> Iterator[
     if dataset == mnist.NAME:
         yield [mnist.run(num_layers, plan.steps, plan.num_inducing, dtype)]
     elif dataset in large.CLASSES:
-        engine = plan.make_engine(dgpax.load(dataset).split(0)[0].num_rows)
-        yield [large.run_classes(dataset, num_layers, plan.num_inducing, engine, labels)]
+        yield [large.run_classes(dataset, num_layers, plan.num_inducing, plan.max_batch, plan.make_engine(), labels)]
     else:
         pairs = [_cast(pair, dtype) for pair in _splits(dataset, plan.splits)]
         at_once = 1 if jax.default_backend() == "cpu" else len(pairs)
@@ -240,8 +240,8 @@ def _fit_splits(plan: Plan, num_layers: int, pairs: list[Pair], first: int, labe
     trains = [train for train, _ in pairs]
     models = [dgpax.dsvi(train, num_layers, plan.num_inducing) for train in trains]
     started = time.perf_counter()
-    engine = plan.make_engine(trains[0].num_rows)
-    fits = dgpax.fit_many(models, trains, Variational(), engine=engine, progress=False)
+    feeds, engine = [InMemory(train, plan.max_batch) for train in trains], plan.make_engine()
+    fits = dgpax.fit_many(models, feeds, Variational(), engine=engine, progress=False)
     seconds = time.perf_counter() - started
     records: list[Record] = [
         {"kind": "fit", "split": index, "seconds": seconds, "rejected_steps": fitted.report.rejected_steps}

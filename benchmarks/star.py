@@ -19,6 +19,7 @@ import numpy as np
 import optax
 
 import dgpax
+from dgpax.data import InMemory
 from dgpax.inference import AbstractEngine, Gradient, NaturalGradient, Settling, Variational
 from dgpax.objectives import elbo
 
@@ -103,17 +104,17 @@ def step_time(model: dgpax.DeepGP, data: dgpax.Dataset, posterior: str, engine: 
     return float(1e3 * np.median(np.diff(clock.readings)) / steps)
 
 
-def make_engine(name: str, max_steps: int, steps_per_call: int, batch_size: int | None = None) -> AbstractEngine:
+def make_engine(name: str, max_steps: int, steps_per_call: int) -> AbstractEngine:
     """The paper's Adam, or natural gradients as they come, or with rates that fall to zero in the last 40% of steps."""
     if name == "natural":
-        return NaturalGradient(max_steps=max_steps, steps_per_call=steps_per_call, batch_size=batch_size)
+        return NaturalGradient(max_steps=max_steps, steps_per_call=steps_per_call)
     if name == "natural, settling":
         return Settling(
-            engine=NaturalGradient(batch_size=batch_size), patience=max_steps, settle_steps=2 * max_steps // 5,
+            engine=NaturalGradient(), patience=max_steps, settle_steps=2 * max_steps // 5,
             max_steps=max_steps, steps_per_call=steps_per_call,
         )  # fmt: skip
     rate = optax.adam(0.005)
-    return Gradient(optimiser=rate, max_steps=max_steps, steps_per_call=steps_per_call, batch_size=batch_size)
+    return Gradient(optimiser=rate, max_steps=max_steps, steps_per_call=steps_per_call)
 
 
 def _random(num_rows: int, num_columns: int = 5) -> dgpax.Dataset:
@@ -191,15 +192,14 @@ def convergence(quick: bool, datasets: Sequence[str] = ()) -> Iterator[Record]:
     for dataset in datasets or (["concrete"] if quick else ["boston", "concrete", "energy", "kin8nm", "naval"]):
         seeds = 2 if quick else 10 if dataset == "naval" else 5
         data, _ = dgpax.load(dataset).split(0)
-        batch = 512 if data.num_rows > 512 else None
         model = dgpax.star(data, 3, 10 if quick else 128)
         for name, number in steps.items():
             if dataset == "naval" and name == "adam":
                 continue
-            engine = make_engine(name, number, min(500, number), batch)
+            engine = make_engine(name, number, min(500, number))
             fits = dgpax.fit_many(
                 [model] * seeds,
-                [data] * seeds,
+                [InMemory(data, 512)] * seeds,
                 Variational("stripes-and-arrow", 5),
                 engine=engine,
                 seeds=range(seeds),

@@ -18,6 +18,7 @@ import numpy as np
 from jax.scipy.special import logsumexp
 
 import dgpax
+from dgpax.data import InMemory
 from dgpax.inference import Fit, Gradient, NaturalGradient, Settling, StopWhenStale, Variational, flat_adam
 from dgpax.prediction import HeldOut, log_density
 
@@ -98,7 +99,7 @@ def run(
     started = time.perf_counter()
     fits = dgpax.fit_many(
         models,
-        trains,
+        [InMemory(train, BATCH) for train in trains],
         Variational(word, 5),
         engine=settling(engine, trains[0].num_rows, steps),
         seeds=splits,
@@ -128,11 +129,10 @@ def settling(engine: str, num_rows: int, steps: int) -> Settling:
 
 def _steps_of(engine: str, num_rows: int) -> NaturalGradient | Gradient:
     """Natural steps are shorter where there are many batches, whose noise costs the more the fewer rows they have."""
-    batch = BATCH if num_rows > BATCH else None
     if engine == "adam":
-        return Gradient(optimiser=flat_adam(0.01), batch_size=batch)
+        return Gradient(optimiser=flat_adam(0.01))
     rate = 0.03 if num_rows > 4 * BATCH else 0.1
-    return NaturalGradient(natural_rate=rate, optimiser=flat_adam(0.05), batch_size=batch)
+    return NaturalGradient(natural_rate=rate, optimiser=flat_adam(0.05))
 
 
 def _rule(rows: dgpax.Dataset, steps: int) -> StopWhenStale:

@@ -16,10 +16,11 @@ from pathlib import Path
 import numpy as np
 
 import dgpax
+from dgpax.data import InMemory
 from dgpax.inference import Gradient, Variational
 
 EVERY, PAUSE = 0.2, 0.03
-ENGINE = Gradient(batch_size=8, max_steps=2000)
+ENGINE = Gradient(max_steps=2000)
 
 
 def run(folder: Path | None, callbacks=()) -> dgpax.Fit:
@@ -27,7 +28,7 @@ def run(folder: Path | None, callbacks=()) -> dgpax.Fit:
     data = dgpax.dataset(x, np.sin(4 * x))
     return dgpax.fit(
         dgpax.sparse_gp_regression(data, 4),
-        data,
+        InMemory(data, batch_size=8),
         Variational(),
         engine=ENGINE,
         seed=3,
@@ -42,7 +43,8 @@ def killed_after(step: int, delay: float):
     killer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGKILL))
 
     def say_and_wait(progress: dgpax.inference.Progress) -> None:
-        print(progress.step, time.perf_counter(), flush=True)
+        sys.stdout.write(f"{progress.step} {time.perf_counter()}\n")
+        sys.stdout.flush()
         if progress.step == step:
             killer.start()
         time.sleep(PAUSE)

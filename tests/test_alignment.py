@@ -233,8 +233,6 @@ def test_what_else_is_refused():
         align(two_sequences(), "no-such-family")
     with pytest.raises(InputError, match="num_inducing"):
         align(two_sequences(), num_inducing=1)
-    with pytest.raises(InputError, match="all rows"):
-        align(two_sequences(), warp=WARP, num_inducing=5, engine=Gradient(batch_size=3))
 
 
 @pytest.mark.slow

@@ -285,14 +285,13 @@ def test_a_quick_run_of_bounds(tmp_path):
 @pytest.mark.parametrize("word", dsvi.ENGINES)
 def test_engines_of_dsvi_are_what_they_are_called(word):
     plan = replace(dsvi.PARTS["naval"], engine=word, steps=1000)
-    few, many = (plan.make_engine(num_rows) for num_rows in (1000, 1001))
+    engine = plan.make_engine()
     steps = NaturalGradient if "natural" in word else Gradient
     if "falling" in word:
-        assert isinstance(few, Settling) and isinstance(many, Settling)
-        assert few.settle_steps == 600 and few.patience == few.max_steps
-        few, many = few.engine, many.engine
-    assert isinstance(few, steps) and isinstance(many, steps)
-    assert few.batch_size is None and many.batch_size == 1000
+        assert isinstance(engine, Settling)
+        assert engine.settle_steps == 600 and engine.patience == engine.max_steps
+        engine = engine.engine
+    assert isinstance(engine, steps)
     assert dsvi.ENGINES[word] in plan.by(np.dtype(float)) and plan.by(np.dtype(float)).endswith("batches of 1,000")
 
 

@@ -17,6 +17,7 @@ import optax
 import pytest
 
 import dgpax
+from dgpax.data import InMemory
 from dgpax.errors import InputError, ModelFileError
 from dgpax.inference import LBFGS, Exact, Gradient, NaturalGradient, Settling, Sparse, StopWhenStale, Variational
 from dgpax.storage import fingerprint
@@ -59,14 +60,14 @@ def _bumpy(target) -> float:
     return -abs(float(np.mean(target.model.layers[0].kernel.lengthscale.value)) - 0.97)
 
 
-MINIBATCHES = Gradient(batch_size=5, max_steps=60, steps_per_call=4)
+STEPS = Gradient(max_steps=60, steps_per_call=4)
 NATURAL = NaturalGradient(max_steps=60, steps_per_call=4)
 CASES = {
-    "minibatches": lambda: (Variational(), MINIBATCHES, None),
+    "minibatches": lambda: (Variational(), STEPS, None),
     "natural gradients": lambda: (Variational(), NATURAL, None),
     "two stages": lambda: (Sparse(), LBFGS(max_steps=30), None),
     "restarts": lambda: (Exact(), LBFGS(max_steps=60, restarts=2), None),
-    "a stopping rule": lambda: (Variational(), MINIBATCHES, StopWhenStale(_bumpy, every=4, patience=4)),
+    "a stopping rule": lambda: (Variational(), STEPS, StopWhenStale(_bumpy, every=4, patience=4)),
 }
 
 SLOW = ("restarts", "natural gradients")
@@ -74,7 +75,8 @@ SLOW = ("restarts", "natural gradients")
 
 def fit(case: str, **settings) -> dgpax.Fit:
     method, engine, stopping = CASES[case]()
-    return dgpax.fit(sparse_model(), data(), method, engine=engine, stopping=stopping, **settings)
+    feed = InMemory(data(), batch_size=5) if engine is STEPS else data()
+    return dgpax.fit(sparse_model(), feed, method, engine=engine, stopping=stopping, **settings)
 
 
 @pytest.mark.parametrize("case", [pytest.param(c, marks=pytest.mark.slow if c in SLOW else []) for c in CASES])
@@ -127,7 +129,7 @@ def test_another_fits_checkpoint_is_refused_and_the_difference_named(tmp_path):
     dgpax.fit(sparse_model(), data(), method, **settings)
     frozen = dgpax.freeze(sparse_model(), "layers[0].kernel.variance")
     other = dgpax.dataset(data().x, data().y + 1e-9)
-    slower = Gradient(optimiser=optax.adam(0.02), batch_size=5, max_steps=60, steps_per_call=4)
+    slower = Gradient(optimiser=optax.adam(0.02), max_steps=60, steps_per_call=4)
     for wrong, arguments in {
         "model": ((frozen, data(), method), {}),
         "data": ((sparse_model(), other, method), {}),

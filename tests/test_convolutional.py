@@ -15,6 +15,7 @@ from reference import convolutional as reference
 import dgpax
 from dgpax import DeepGP, GPLayer
 from dgpax.covariances import Kuf, Kuu
+from dgpax.data import InMemory
 from dgpax.errors import DgpaxWarning, InputError, UnknownNameError
 from dgpax.inducing import Patches, Points
 from dgpax.inference import NaturalGradient
@@ -305,8 +306,8 @@ def _deep(train, num_channels=2):
 @pytest.mark.slow
 def test_the_bound_of_a_deep_convolutional_model_rises(rng):
     train = _stripes(rng, 40)
-    engine = NaturalGradient(max_steps=100, batch_size=20)
-    fitted = dgpax.fit(_deep(train), train, "variational", engine=engine)
+    engine = NaturalGradient(max_steps=100)
+    fitted = dgpax.fit(_deep(train), InMemory(train, 20), "variational", engine=engine)
     history = fitted.report.history
     assert history.shape == (100,) and fitted.report.rejected_steps == 0
     assert np.mean(history[-20:]) > np.mean(history[:20]) + 5.0

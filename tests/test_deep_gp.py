@@ -8,6 +8,7 @@ import pytest
 
 import dgpax
 from dgpax import DeepGP, GPLayer
+from dgpax.data import InMemory
 from dgpax.errors import DgpaxWarning, InputError
 from dgpax.inducing import Points
 from dgpax.inference import NaturalGradient, Variational
@@ -57,8 +58,8 @@ def test_options_of_the_default_model():
 def test_latent_variables_by_an_encoder():
     data = _data()
     model = dgpax.deep_gp(data, 1, 8, num_latents=1)
-    engine = NaturalGradient(max_steps=60, batch_size=20)
-    fitted = dgpax.fit(model, data, Variational(latents="encoder"), engine=engine, progress=False)
+    engine = NaturalGradient(max_steps=60)
+    fitted = dgpax.fit(model, InMemory(data, 20), Variational(latents="encoder"), engine=engine, progress=False)
     assert fitted.report.history[-10:].mean() > fitted.report.history[:10].mean()
     assert np.all(np.isfinite(log_density(fitted, data)))
 

@@ -12,8 +12,7 @@ import pytest
 import dgpax
 
 SLOW = {
-    "DeepGPClassifier", "DeepGPRegressor", "DeepGPTransformer", "compare_with_one_layer", "decoder", "fit_many",
-    "gplvm", "latent_positions",
+    "DeepGPClassifier", "DeepGPRegressor", "DeepGPTransformer", "compare_with_one_layer", "fit_many", "gplvm",
 }  # fmt: skip
 """Those that compile a model of their own."""
 

@@ -11,6 +11,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import dgpax
+from dgpax.data import InMemory
 from dgpax.errors import InputError, NumericalError, UnknownNameError
 from dgpax.inference import (
     LBFGS,
@@ -58,10 +59,10 @@ def test_fit_converges_and_reports(inference, data):
 
 
 def test_the_same_seed_gives_the_same_fit(data):
-    engine = Gradient(max_steps=20, batch_size=8, steps_per_call=10)
-    model = dgpax.gp_regression(data)
-    a, b = (dgpax.fit(model, data, engine=engine, seed=3) for _ in range(2))
-    c = dgpax.fit(model, data, engine=engine, seed=4)
+    engine = Gradient(max_steps=20, steps_per_call=10)
+    model, feed = dgpax.deep_gp(data, 1, 5), InMemory(data, batch_size=8)
+    a, b = (dgpax.fit(model, feed, "variational", engine=engine, seed=3) for _ in range(2))
+    c = dgpax.fit(model, feed, "variational", engine=engine, seed=4)
     assert _same(a.model, b.model)
     assert not _same(a.model, c.model)
 
@@ -301,7 +302,7 @@ def test_float32_data_gives_a_float32_model(data):
         (lambda d: dgpax.sparse_gp_regression(d, 5, points="magic"), UnknownNameError, "k-means"),
         (lambda d: dgpax.sparse_gp_regression(d, 0), InputError, "at least 1"),
         (lambda d: LBFGS(restarts=0), InputError, "at least 1"),
-        (lambda d: Gradient(batch_size=0), InputError, "at least 1"),
+        (lambda d: InMemory(d, batch_size=0), InputError, "at least 1"),
         (lambda d: dgpax.DeepGP([], dgpax.likelihoods.GaussianNoise()), InputError, "at least one layer"),
     ],
 )

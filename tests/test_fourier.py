@@ -11,7 +11,7 @@ from reference.interdomain import Matern
 
 from dgpax import DeepGP, GPLayer, fit
 from dgpax.covariances import Kuf, Kuu
-from dgpax.data import Dataset
+from dgpax.data import Dataset, InMemory
 from dgpax.errors import InputError, MissingRuleError
 from dgpax.inducing import AdditiveFourier, Fourier, Points, ProductFourier
 from dgpax.inference import LBFGS, Gradient, Sparse
@@ -234,9 +234,9 @@ def test_fit_reads_the_rows_once_and_finds_the_same_model(rng):
 
 
 def test_fit_reads_the_rows_where_sums_are_not_enough(rng):
-    data, engine = regression(rng), Gradient(max_steps=1, batch_size=5)
+    data, engine = regression(rng), Gradient(max_steps=1)
     inducing = Fourier.covering(data.x, 3)
     trained = DeepGP(GPLayer(Matern32(), mean=Constant(0.0), inducing=inducing), GaussianNoise(0.1))
     assert Sparse().prepare(trained, data) is data
-    with pytest.raises(InputError, match=r"sums over all rows.*batch_size=None"):
-        fit(model_of(Matern32(), inducing), data, "sparse", engine=engine)
+    with pytest.raises(InputError, match=r"Sparse needs all 40 rows in every step"):
+        fit(model_of(Matern32(), inducing), InMemory(data, 5), "sparse", engine=engine)

@@ -14,7 +14,7 @@ from dgpax.inducing import OutputPoints, Points
 from dgpax.inference import SGHMC, Gradient, NaturalGradient, Sampling, Variational
 from dgpax.kernels import RBF, AbstractKernel, AbstractMultiOutputKernel
 from dgpax.layers import AbstractLayer, Append
-from dgpax.likelihoods import AbstractQuadratureLikelihood, GaussianNoise, Support
+from dgpax.likelihoods import AbstractQuadratureLikelihood, GaussianNoise
 from dgpax.linalg import einsum, gaussian_expectation, matmul
 from dgpax.means import Identity
 from dgpax.objectives import AbstractObjective, elbo
@@ -74,10 +74,6 @@ class Logistic(AbstractQuadratureLikelihood):
 
     scale: AbstractParameter = eqx.field(converter=as_positive, default=0.1)
     quadrature_order: int = eqx.field(static=True, default=20)
-
-    @property
-    def support(self):
-        return Support("finite real numbers", "Remove the rows.", 0.0, np.isfinite)
 
     def log_density(self, f, y):
         r = (y - f) / self.scale.value

@@ -15,7 +15,7 @@ from reference.gplvm import collapsed_bound, gaussian_kl, optimal_inducing_outpu
 
 import dgpax
 from dgpax import DeepGP, GPLayer
-from dgpax.data import Dataset, outputs_only
+from dgpax.data import Dataset, InMemory, outputs_only
 from dgpax.errors import DgpaxWarning, InputError, MissingRuleError
 from dgpax.inducing import Points
 from dgpax.inference import Gradient, LatentInputs, NaturalGradient, Problem, Variational
@@ -90,9 +90,9 @@ def test_minibatches_average_to_the_whole():
 
 @pytest.mark.slow
 def test_only_the_rows_of_the_batch_move(key):
-    method, engine = LatentInputs(_posterior()), Gradient(optimiser=optax.sgd(1e-3), batch_size=5)
-    problem = Problem(method, method.target(_model(), DATA), DATA)
-    state, _ = eqx.filter_jit(engine.step)(problem, engine.init(problem, key), key, jnp.asarray(0))
+    method, engine = LatentInputs(_posterior()), Gradient(optimiser=optax.sgd(1e-3))
+    problem = Problem(method, method.target(_model(), DATA), InMemory(DATA, 5))
+    state, _, _ = engine.advance(problem, engine.begin(problem, key), key, 0, 1)
     latents = problem.at(engine.result(state)).posterior.blocks[0]
     moved = np.any(np.asarray(latents.mean.value) != MEAN, axis=1)
     batch = dgpax.data.minibatch(DATA, jr.split(key)[0], 0, 5)
@@ -159,7 +159,8 @@ def test_an_encoder_learns_from_minibatches_and_places_new_rows():
     _, clean, y = _curve(90)
     train, test = np.arange(90) % 3 > 0, np.arange(90) % 3 == 0
     start = dgpax.gplvm(y[train], 1, 12, encoder=True)
-    fitted = dgpax.fit(*start, engine=NaturalGradient(batch_size=20, max_steps=600))
+    feed = InMemory(start.data, 20)
+    fitted = dgpax.fit(start.model, feed, start.method, engine=NaturalGradient(max_steps=600))
     _, found = _reconstruction(fitted, outputs_only(y[test]))
     assert np.mean((found.mean - clean[test]) ** 2) < 0.1 * _pca_errors(y, clean)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dgpax
+from dgpax.data import InMemory
 from dgpax.errors import InputError
 from dgpax.inference import LBFGS, Gradient, NaturalGradient, StopWhenStale
 
@@ -21,13 +22,14 @@ def _data(seed: int, rows: int = 30):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "engine", [NaturalGradient(max_steps=7, steps_per_call=5), Gradient(max_steps=7, batch_size=8)]
+    ("engine", "batch_size"), [(NaturalGradient(max_steps=7, steps_per_call=5), None), (Gradient(max_steps=7), 8)]
 )
-def test_together_is_alone(engine):
+def test_together_is_alone(engine, batch_size):
     datasets = [_data(seed) for seed in range(3)]
     models = [dgpax.deep_gp(data, 2, 5) for data in datasets]
-    together = dgpax.fit_many(models, datasets, engine=engine, seeds=[4, 5, 6], progress=False)
-    alone = dgpax.fit(models[1], datasets[1], "variational", engine=engine, seed=5, progress=False)
+    feeds = [InMemory(data, batch_size) for data in datasets]
+    together = dgpax.fit_many(models, feeds, engine=engine, seeds=[4, 5, 6], progress=False)
+    alone = dgpax.fit(models[1], feeds[1], "variational", engine=engine, seed=5, progress=False)
     assert together[1].report.steps == alone.report.steps == 7
     np.testing.assert_allclose(together[1].report.history, alone.report.history, rtol=1e-8)
     for a, b in zip(*(jax.tree.leaves((f.model, f.posterior)) for f in (together[1], alone)), strict=True):

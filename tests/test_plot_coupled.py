@@ -20,7 +20,7 @@ from dgpax.errors import InputTypeError
 from dgpax.inducing import Points
 from dgpax.inference import FitReport
 from dgpax.kernels import RBF
-from dgpax.layers import Append
+from dgpax.layers import AbstractLayer, Append
 from dgpax.likelihoods import GaussianNoise
 from dgpax.means import Identity
 from dgpax.posteriors import Chain, Coupled, MeanField, Particles, PointsAsLocations
@@ -122,6 +122,26 @@ def test_mean_field_and_chain(layers):
     there = np.concatenate([np.arange(M) < size for size in SIZES])
     assert_allclose(inducing_covariance(chain).covariance, (R @ R.T)[np.ix_(there, there)], rtol=0, atol=1e-13)
     assert np.all(layer_correlations(chain)[np.tril_indices(3, -1)] > 0.01)
+
+
+class Around(AbstractLayer):
+    """f(h) + h."""
+
+    gp: GPLayer
+
+    def apply(self, given, draw):
+        return given.last + draw(given.last)
+
+    @property
+    def random(self):
+        return self.gp
+
+
+def test_gps_inside_layers_from_outside(layers):
+    posterior = _moved(Coupled.at_prior(layers, "fully-coupled", inner_scale=0.3))
+    fits = [_fit(own, posterior) for own in (layers, (Around(layers[0]), *layers[1:]))]
+    for plain, inside in zip(*map(inducing_covariance, fits), strict=True):
+        assert_array_equal(inside, plain)
 
 
 def test_draws_and_what_has_no_covariance(layers):

@@ -16,7 +16,7 @@ from dgpax.inference import LBFGS, NaturalGradient
 from dgpax.kernels import RBF
 from dgpax.likelihoods import BernoulliProbit, GaussianNoise, RobustMax
 from dgpax.means import Identity
-from dgpax.prediction import _predict, class_probabilities, log_density, predict_moments
+from dgpax.prediction import _rows, class_probabilities, log_density, predict_moments
 from dgpax.propagate import draw_noise, propagate
 
 pytestmark = pytest.mark.slow
@@ -59,7 +59,8 @@ def test_predictions_are_in_raw_units(fitted, data):
 
 def test_chunks_change_nothing(fitted, deep, data, monkeypatch):
     whole = [dgpax.predict(each, data.x, num_samples=3).mean for each in (fitted, deep)]
-    monkeypatch.setattr(_predict, "CHUNK_ROWS", 7)
+    monkeypatch.setattr(_rows, "SIZES", (4, 8))
+    monkeypatch.setattr(_rows, "SAMPLE_ROWS", 24)
     for each, mean in zip((fitted, deep), whole, strict=True):
         np.testing.assert_allclose(dgpax.predict(each, data.x, num_samples=3).mean, mean, rtol=1e-10)
 
@@ -93,8 +94,10 @@ def test_behind_inner_layers_it_is_a_mixture(deep, data):
     np.testing.assert_allclose(log_density(deep, data, num_samples=50, seed=1), by_rows[:, 0], rtol=1e-8)
     moments = predict_moments(deep, data.x, num_samples=50, seed=1)
     np.testing.assert_allclose(moments.variance, prediction.variance, rtol=1e-9)
-    with pytest.raises(InputError, match="one layer"):
-        dgpax.predict_jointly(deep, data.x)
+    joint = dgpax.predict_jointly(deep, data.x, num_samples=50, seed=1)
+    latent = dgpax.predict_latent(deep, data.x, num_samples=50, seed=1)
+    np.testing.assert_allclose(joint.mean, latent.mean, atol=0.02 * scale)
+    np.testing.assert_allclose(joint.variance, latent.variance, atol=0.02 * scale**2)
 
 
 def test_an_inner_layer_without_variance_changes_nothing(data):

@@ -30,7 +30,7 @@ from dgpax.likelihoods import GaussianNoise
 from dgpax.metrics import stacking_weights
 from dgpax.parameters import Bounded, LogNormalPrior, Positive, Real, find, log_jacobian, with_weak_priors
 from dgpax.posteriors import ExactPosterior
-from dgpax.prediction import leave_one_out, log_density
+from dgpax.prediction import leave_folds_out, leave_one_out, log_density
 
 
 def wave_then_line(num_rows: int = 60, noise: float = 0.1, seed: int = 0) -> dgpax.Dataset:
@@ -180,13 +180,20 @@ def test_rows_left_out_by_formula_and_by_hand(pairs: Any):
     """A row's density under a fit without it; of two, weighed by what the other rows say of them."""
     scaling = standardise(DATA)
     whole = Ensemble([exact(pair, DATA) for pair in pairs], evidences(pairs, DATA))
-    by_hand = []
-    for left_out in range(len(X)):
+
+    def by_hand(left_out):
         others = DATA.take(jnp.delete(jnp.arange(len(X)), left_out))
         members = [exact(pair, others, scaling) for pair in pairs]
         without = Ensemble(members, evidences(pairs, others, scaling))
-        by_hand.append(float(log_density(without, DATA.take(jnp.array([left_out])))[0]))
-    assert_allclose(leave_one_out(whole), by_hand, rtol=1e-8)
+        return log_density(without, DATA.take(left_out))
+
+    each = [by_hand(jnp.array([row])) for row in range(len(X))]
+    assert_allclose(leave_one_out(whole), np.concatenate(each), rtol=1e-8)
+    folds = np.array([1, 0, 1, 0, 0, 1])
+    in_folds = np.zeros(len(X))
+    for fold in (0, 1):
+        in_folds[folds == fold] = by_hand(jnp.asarray(np.flatnonzero(folds == fold)))
+    assert_allclose(leave_folds_out(whole, folds), in_folds, rtol=1e-8)
 
 
 def evidences(pairs: Any, data: dgpax.Dataset, scaling=None) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import jax.numpy as jnp
 import numpy as np
@@ -15,10 +16,17 @@ from dgpax.distributions import JointMixture
 from dgpax.errors import InputError
 from dgpax.kernels import RBF, Matern32
 from dgpax.prediction import (
+    compositional_report,
     draw_functions,
+    layer_correlations,
+    layer_draws,
     log_density,
+    noisy_input_variance,
+    predict_layers,
     predict_moments,
     predict_quantiles,
+    predict_uncertain,
+    predict_uncertain_sampled,
     sample_functions,
     sample_jointly,
     sample_observations,
@@ -180,6 +188,12 @@ def test_every_question_that_a_fit_is_asked(fitted, tmp_path):
     assert_allclose(log_density(fitted, DATA), jnp.sum(dgpax.predict(fitted, X).log_prob(DATA.y), axis=1), atol=0.5)
     with pytest.raises(InputError, match="joint distribution is over"):
         dgpax.predict_jointly(fitted, x, "everything")
+    of_layers = predict_layers, layer_draws, compositional_report, noisy_input_variance
+    asked = [partial(ask, fitted, x) for ask in of_layers] + [partial(layer_correlations, fitted)]
+    asked += [partial(ask, fitted, x, 0.1) for ask in (predict_uncertain, predict_uncertain_sampled)]
+    for ask in asked:
+        with pytest.raises(InputError, match="posterior is of all layers; got StrideFit"):
+            ask()
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import ndtr
 from scipy.stats import multivariate_normal
 
 import dgpax
@@ -30,7 +31,7 @@ from dgpax.likelihoods import (
 )
 from dgpax.objectives import elbo
 from dgpax.posteriors import GaussianBlock, MeanField
-from dgpax.prediction import log_density, sample_observations
+from dgpax.prediction import log_density, predict_quantiles, sample_observations
 
 N = 8
 X = np.linspace(-1.0, 1.0, N)[:, None]
@@ -182,6 +183,20 @@ def test_noise_that_depends_on_the_mean():
     mixture = dgpax.distributions.Mixture(components)
     np.testing.assert_allclose(mixture.log_prob(y)[:, 0], density, atol=0.02)
     np.testing.assert_allclose(mixture.mean, likelihood.predictive_mean(q), atol=1e-10)
+
+
+@pytest.mark.parametrize("likelihood", [HeteroskedasticGaussian(), PerOutput((HeteroskedasticGaussian(),))])
+def test_predictions_of_noise_that_depends_on_the_mean(likelihood):
+    """Where f and log noise are multiples of one function; the noise is one of seven values."""
+    layer = GPLayer(LMC(RBF(0.5), np.array([[1.0], [1.5]])), 2, inducing=Points(X))
+    model = DeepGP(layer, likelihood)
+    untrained = NaturalGradient(max_steps=0)
+    fitted = dgpax.fit(model, dgpax.dataset(X, Y[:, :1]), "variational", engine=untrained, progress=False)
+    levels, away = np.array([0.05, 0.5, 0.95]), np.array([[9.0]])
+    g = np.linspace(-8.0, 8.0, 4001)
+    y = np.asarray(predict_quantiles(fitted, away, levels))[:, 0]
+    below = ndtr((y - g) * np.exp(-0.75 * g)) @ np.exp(-0.5 * g**2) * (g[1] - g[0]) / np.sqrt(2 * np.pi)
+    np.testing.assert_allclose(below, levels, atol=0.03)
 
 
 @pytest.mark.parametrize(

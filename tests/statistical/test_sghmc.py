@@ -9,6 +9,7 @@ from scipy import stats
 
 import dgpax
 from dgpax import DeepGP, GPLayer
+from dgpax.data import InMemory
 from dgpax.errors import InputError, InputTypeError, NumericalError
 from dgpax.inducing import Points
 from dgpax.inference import SGHMC, Sampling
@@ -53,10 +54,9 @@ def _draws(batch_size: int | None, step_size: float, spacing: int) -> np.ndarray
         num_warmup=2_000,
         spacing=spacing,
         num_draws=NUM_DRAWS,
-        batch_size=batch_size,
         steps_per_call=20_000,
     )
-    data = dgpax.dataset(x, y)
+    data = InMemory(dgpax.dataset(x, y), batch_size)
     fitted = dgpax.fit(_model(), data, Sampling(NUM_DRAWS), engine=engine, seed=1, progress=False)
     assert isinstance(fitted.posterior, Particles)
     return np.asarray(fitted.posterior.blocks[0][:, 0])

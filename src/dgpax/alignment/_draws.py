@@ -9,13 +9,11 @@ import jax.random as jr
 from jax import lax
 
 from ..distributions import AbstractJointGaussian, Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs
-from ..linalg import matmul, safe_cholesky
-from ..typing import Array, Float, RandomKey
+from ..linalg import matmul, safe_cholesky, smallest_spread
+from ..typing import Array, Float, Key, RandomKey
 from ._bound import draw_warps, function_marginals
 from ._model import WarpedModel
 from ._posterior import AbstractWarpedPosterior, FunctionsGivenWarps
-
-SMALLEST_SPREAD = 1e-9
 
 
 class WarpedDraws(eqx.Module):
@@ -63,8 +61,7 @@ def _draw_jointly(
 ) -> Float[Array, "J A"]:
     """One draw of f_1 … f_J at all points together."""
     mean, covariance = _joint(model, functions, x)
-    floor = max(SMALLEST_SPREAD, 10.0 * float(jnp.finfo(x.dtype).eps)) * model.variance(x)
-    factor = safe_cholesky(covariance + jnp.diag(floor)).factor
+    factor = safe_cholesky(covariance + jnp.diag(smallest_spread(x.dtype) * model.variance(x))).factor
     return (mean + matmul(factor, jr.normal(key, (x.size,), x.dtype))).reshape(x.shape)
 
 
@@ -82,7 +79,7 @@ def latent_given_warps(
     model: WarpedModel,
     posterior: AbstractWarpedPosterior,
     times: Float[Array, " N"],
-    keys: RandomKey,
+    keys: Key[Array, " S"],
     num_sequences: int,
     over: str | None,
 ) -> Gaussian | AbstractJointGaussian:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import equinox as eqx
 import optax
@@ -30,6 +30,8 @@ class Warped(AbstractMethod):
 
     For data with one input, time, and an output with gaps for every sequence, as `align` makes them.
     """
+
+    needs_all_rows: ClassVar[bool] = True
 
     posterior: str = eqx.field(static=True, default="points-as-locations")
     num_inducing: int = eqx.field(static=True, default=20)

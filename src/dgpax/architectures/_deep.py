@@ -9,7 +9,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from ..data import Dataset, Scaling, standardise, standardise_inputs
+from ..data import AbstractFeed, Dataset, Scaling, as_feed
 from ..errors import InputError
 from ..inducing import Points, k_means
 from ..kernels import RBF, AbstractKernel, White
@@ -28,7 +28,7 @@ BETWEEN_LAYERS = 1e-5
 
 
 def dsvi(
-    data: Dataset,
+    data: Dataset | AbstractFeed,
     num_layers: int = 2,
     num_inducing: int = 100,
     *,
@@ -52,7 +52,7 @@ def dsvi(
 
 
 def star(
-    data: Dataset,
+    data: Dataset | AbstractFeed,
     num_layers: int = 3,
     num_inducing: int = 128,
     *,
@@ -77,7 +77,7 @@ def star(
 
 
 def deep_gp(
-    data: Dataset,
+    data: Dataset | AbstractFeed,
     num_layers: int = 2,
     num_inducing: int = 100,
     *,
@@ -127,7 +127,16 @@ class _Plan(eqx.Module):
     scaling: Scaling
 
     @classmethod
-    def of(cls, data, num_layers: int, width: int | None, likelihood: AbstractLikelihood | None, noise: float) -> _Plan:
+    def of(
+        cls,
+        rows: Dataset | AbstractFeed,
+        num_layers: int,
+        width: int | None,
+        likelihood: AbstractLikelihood | None,
+        noise: float,
+    ) -> _Plan:
+        feed = as_feed(rows)
+        data = feed.head
         check_data(data)
         if num_layers < 1:
             raise InputError(f"A deep GP needs num_layers >= 1; got {num_layers}.")
@@ -136,7 +145,7 @@ class _Plan(eqx.Module):
         if likelihood is None:
             likelihood = GaussianNoise(noise_start(noise, data.x.dtype))
         likelihood.check_targets(np.asarray(data.y))
-        scaling = standardise(data) if likelihood.in_any_units else standardise_inputs(data)
+        scaling = feed.standard if likelihood.in_any_units else feed.standard.of_inputs()
         num_outputs = likelihood.num_latents(data.num_outputs)
         x = dataclasses.replace(data, x=scaling.inputs(data.x)).counted().x
         width = _suitable_width(x) if width is None else width

@@ -43,7 +43,7 @@ def measure(num_rows: int, num_inducing: int, calls: int) -> dict[str, int | flo
     import numpy as np
 
     from ..architectures import deep_gp
-    from ..data import dataset
+    from ..data import InMemory, dataset
     from ..inference import NaturalGradient, Progress, fit
 
     rng = np.random.default_rng(0)
@@ -54,12 +54,8 @@ def measure(num_rows: int, num_inducing: int, calls: int) -> dict[str, int | flo
     def watch(progress: Progress) -> None:
         seconds.append(progress.seconds)
 
-    engine = NaturalGradient(
-        batch_size=BATCH_ROWS if num_rows > BATCH_ROWS else None,
-        max_steps=(calls + 1) * STEPS_PER_CALL,
-        steps_per_call=STEPS_PER_CALL,
-    )
-    model = deep_gp(data, 2, num_inducing)
-    fit(model, data, "variational", engine=engine, callbacks=[watch], progress=False)
+    engine = NaturalGradient(max_steps=(calls + 1) * STEPS_PER_CALL, steps_per_call=STEPS_PER_CALL)
+    model, feed = deep_gp(data, 2, num_inducing), InMemory(data, BATCH_ROWS)
+    fit(model, feed, "variational", engine=engine, callbacks=[watch], progress=False)
     step = float(np.median(np.diff(seconds))) / STEPS_PER_CALL
     return {"rows": num_rows, "inducing": num_inducing, "first_call_s": seconds[0], "step_s": step}

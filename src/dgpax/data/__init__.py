@@ -23,6 +23,9 @@ from ._dataset import outputs_only as outputs_only
 from ._encoding import CategoryColumn as CategoryColumn
 from ._encoding import Encoding as Encoding
 from ._encoding import NumberColumn as NumberColumn
+from ._feed import AbstractFeed as AbstractFeed
+from ._feed import InMemory as InMemory
+from ._feed import as_feed as as_feed
 from ._frames import is_frame as is_frame
 from ._minibatch import batch_indices as batch_indices
 from ._minibatch import minibatch as minibatch
@@ -32,6 +35,8 @@ from ._scaling import constant_columns as constant_columns
 from ._scaling import identity_scaling as identity_scaling
 from ._scaling import standardise as standardise
 from ._scaling import standardise_inputs as standardise_inputs
+from ._sums import aligned as aligned
+from ._sums import sum_over_rows as sum_over_rows
 from ._validation import check_inputs as check_inputs
 from ._validation import read_outputs as read_outputs
 from ._validation import read_weights as read_weights

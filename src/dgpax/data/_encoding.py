@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
@@ -168,7 +168,7 @@ class Encoding:
                 "Pass the columns that it was trained on."
             )
         for column in columns:
-            _refuse_infinite(column)
+            refuse_infinite(column)
         parts = [how.apply(column) for how, column in zip(self.columns, columns, strict=True)]
         all_float32 = all(column.values.dtype == np.float32 for column in columns)
         return np.concatenate(parts, axis=1, dtype=np.float32 if all_float32 else np.float64)
@@ -181,7 +181,7 @@ class Encoding:
 
 
 def _learn(name: str, column: Column) -> NumberColumn | CategoryColumn:
-    _refuse_infinite(column)
+    refuse_infinite(column)
     if column.is_number:
         gaps = np.isnan(column.values)
         if gaps.all():
@@ -190,10 +190,15 @@ def _learn(name: str, column: Column) -> NumberColumn | CategoryColumn:
         cycles = cycles_of(column.values[~gaps]) if column.is_date else ()
         return NumberColumn(name, median, bool(gaps.any()), column.is_date, cycles)
     entries = _categories(column)
-    categories = tuple(sorted(set(entries)))
-    if len(categories) > MOST_CATEGORIES or len(entries) == len(categories) > FEW_ROWS:
+    return category_column(name, column.label, set(entries), len(entries))
+
+
+def category_column(name: str, label: str, entries: Set[str], num_rows: int) -> CategoryColumn:
+    """A column of so many rows that has these entries."""
+    categories = tuple(sorted(entries))
+    if len(categories) > MOST_CATEGORIES or num_rows == len(categories) > FEW_ROWS:
         raise InputError(
-            f"{column.label} is text with {len(categories)} different values in {len(entries)} rows "
+            f"{label} is text with {len(categories)} different values in {num_rows} rows "
             f"({_some(categories)}); up to {MOST_CATEGORIES} that repeat can be used as categories. Leave it out if it "
             "is a name or a number of the row, turn it into numbers if it means some, or merge rare values."
         )
@@ -206,7 +211,7 @@ def _categories(column: Column) -> list[str]:
     return [MISSING if entry is None else entry for entry in column.values]
 
 
-def _refuse_infinite(column: Column) -> None:
+def refuse_infinite(column: Column) -> None:
     if column.is_number and np.isinf(column.values).any():
         count = int(np.isinf(column.values).sum())
         raise InputError(

@@ -13,7 +13,7 @@ import numpy as np
 from ..typing import Array, Bool, Float
 from ._dataset import Dataset
 
-_FLAT_BELOW = {"float64": 1e-12, "float32": 1e-6}
+FLAT_BELOW = {"float64": 1e-12, "float32": 1e-6}
 
 
 class Scaling(eqx.Module):
@@ -36,6 +36,10 @@ class Scaling(eqx.Module):
     def outputs(self, y: Float[Array, "*batch N P"]) -> Float[Array, "*batch N P"]:
         """Outputs in the model's units."""
         return ((y - self.y_mean) / self.y_scale).astype(y.dtype)
+
+    def of_inputs(self) -> Scaling:
+        """The same for x, and nothing for y."""
+        return dataclasses.replace(self, y_mean=jnp.zeros_like(self.y_mean), y_scale=jnp.ones_like(self.y_scale))
 
     def dataset(self, data: Dataset) -> Dataset:
         """The same rows in the model's units."""
@@ -133,7 +137,7 @@ def _statistics(values: Float[Array, "N D"], weights: Float[Array, " N"] | None 
     spread = largest(centred)
     deviation = spread * jnp.sqrt(average((centred / spread) ** 2))
 
-    flat = deviation <= _FLAT_BELOW[values.dtype.name]
+    flat = deviation <= FLAT_BELOW[values.dtype.name]
     low = jnp.min(jnp.where(present, values, jnp.inf), axis=0)
     high = jnp.max(jnp.where(present, values, -jnp.inf), axis=0)
     middle = jnp.where(low <= high, low + 0.5 * (high - low), 0.0)

@@ -83,7 +83,7 @@ def _of_series(label: str, series: Any) -> Column:
     dtype = str(series.dtype).lower()
     if dtype.startswith(("date", "duration", "timedelta")):
         unit = "timedelta64[us]" if dtype.startswith(("duration", "timedelta")) else "datetime64[us]"
-        return Column(label, _days(_without_zone(series).to_numpy().astype(unit)), is_date=True)
+        return Column(label, days(_without_zone(series).to_numpy().astype(unit)), is_date=True)
     if is_number(series) and not dtype.startswith("bool"):
         return Column(label, series_to_numpy(series, np.dtype(np.float32 if dtype == "float32" else np.float64)))
     entries = series.to_list()
@@ -111,7 +111,7 @@ def _of_objects(label: str, entries: np.ndarray) -> Column:
     kinds = {_kind(label, entry) for entry in present}
     if kinds == {"date"}:
         times = np.array([None if absent else entry for entry, absent in zip(entries, missing, strict=True)])
-        return Column(label, _days(times.astype("datetime64[us]")), is_date=True)
+        return Column(label, days(times.astype("datetime64[us]")), is_date=True)
     if kinds <= {"number"}:
         return Column(label, np.array([np.nan if m else float(e) for e, m in zip(entries, missing, strict=True)]))
     if "date" in kinds:
@@ -145,7 +145,7 @@ def _is_missing(entry: Any) -> bool:
     )
 
 
-def _days(times: np.ndarray) -> np.ndarray:
+def days(times: np.ndarray) -> np.ndarray:
     """Days, since 1970 (UTC) for dates."""
     elapsed = times - np.datetime64(0, "us") if times.dtype.kind == "M" else times
     return np.where(np.isnat(times), np.nan, elapsed / DAY)

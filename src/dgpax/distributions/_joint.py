@@ -98,6 +98,13 @@ class GaussianOverOutputs(AbstractJointGaussian):
     def __check_init__(self):
         _check_covariance(self, (*self.mean.shape, self.mean.shape[-1]), "[*batch, N, P, P]")
 
+    @classmethod
+    def of(cls, q: "Gaussian | GaussianOverOutputs") -> "GaussianOverOutputs":
+        """Of independent outputs too, zeros included."""
+        if isinstance(q, cls):
+            return q
+        return cls(q.mean, q.variance[..., None] * jnp.eye(q.mean.shape[-1], dtype=q.mean.dtype))
+
     def _events(self, values):
         return values
 

@@ -5,10 +5,10 @@ from ._base import AbstractFit as AbstractFit
 from ._base import require_fit as require_fit
 from ._ensemble import Ensemble as Ensemble
 from ._ensemble import in_units_of as in_units_of
-from ._ensemble import over_outputs as over_outputs
 from ._ensemble import pooled as pooled
 from ._ensemble import shares as shares
 from ._fit import Fit as Fit
+from ._fit import with_posterior as with_posterior
 from ._latent import Functions as Functions
 from ._latent import latent as latent
 from ._pathwise import FunctionDraws as FunctionDraws

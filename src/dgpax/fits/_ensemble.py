@@ -145,7 +145,7 @@ def in_units_of(wanted: DeepGP, own: DeepGP, q: Q) -> Q:
 def pooled(weighted: Sequence[tuple[float, Q]]) -> tuple[Q, Float[Array, " S"]]:
     """The components of several equal mixtures as those of one, and their log weights."""
     if len({type(q) for _, q in weighted}) > 1:
-        weighted = [(weight, over_outputs(q) if isinstance(q, Gaussian) else q) for weight, q in weighted]
+        weighted = [(weight, GaussianOverOutputs.of(q) if isinstance(q, Gaussian) else q) for weight, q in weighted]
     each = [stacked(q) for _, q in weighted]
     sizes = [q.mean.shape[0] for q in each]
     log_weights = [np.full(S, np.log(weight / S)) for S, (weight, _) in zip(sizes, weighted, strict=True)]
@@ -156,11 +156,6 @@ def pooled(weighted: Sequence[tuple[float, Q]]) -> tuple[Q, Float[Array, " S"]]:
 def stacked(q: Q) -> Q:
     """With an axis of components, which a single one doesn't have."""
     return q if q.mean.ndim == 3 else jax.tree.map(lambda leaf: leaf[None], q)
-
-
-def over_outputs(q: Gaussian) -> GaussianOverOutputs:
-    """Independent outputs in the form of those that depend on each other."""
-    return GaussianOverOutputs(q.mean, q.variance[..., None] * jnp.eye(q.mean.shape[-1], dtype=q.mean.dtype))
 
 
 def _raw_inputs(model: DeepGP, x: Float[Array, "N D"]) -> Float[Array, "N D"]:

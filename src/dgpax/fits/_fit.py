@@ -5,6 +5,7 @@ from __future__ import annotations
 import equinox as eqx
 import jax.random as jr
 
+from ..errors import InputError
 from ..layers import refuse_latents
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
@@ -46,3 +47,10 @@ class Fit(AbstractFit):
     def functions(self, num_draws, *, seed, num_features=NUM_FEATURES):
         drawn = layer_functions(self.model, self.posterior, num_draws, num_features, seed)
         return FunctionDraws(drawn, self.model, self.num_inputs, self.input_names)
+
+
+def with_posterior(fitted: AbstractFit, what: str) -> Fit:
+    """The fit, if it believes something about every layer by itself."""
+    if not isinstance(fitted, Fit):
+        raise InputError(f"{what} is for a Fit, whose posterior is of all layers; got {type(fitted).__name__}.")
+    return fitted

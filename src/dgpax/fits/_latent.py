@@ -9,13 +9,13 @@ import jax.random as jr
 from ..distributions import AbstractJointGaussian, Gaussian, GaussianOverInputs
 from ..errors import InputError
 from ..layers import GPLayer, last_gp, refuse_latents
+from ..linalg import smallest_spread
 from ..model import DeepGP
 from ..posteriors import AbstractCarry, AbstractPosterior
 from ..propagate import Noise, even_noise, for_rows, outputs_of, propagate, walk
 from ..typing import Array, Float, RandomKey
 
 KEY_OF_DRAWS = 2**31
-SMALLEST_SPREAD = 1e-9
 OVER_ROWS = {"inputs": "over_inputs", "both": "over_both"}
 
 
@@ -94,15 +94,11 @@ class Functions(eqx.Module):
     num_draws: int = eqx.field(static=True)
 
     def __call__(self, index: int, random: GPLayer, x: Float[Array, "*s N D"], state):
-        """One draw for every draw that the rows have, if they do.
-
-        Where inducing points leave next to nothing open, rounding makes the covariance indefinite: the prior's variance
-        times SMALLEST_SPREAD (or ten units of rounding) is added, a standard deviation of 3e-5 of the prior's.
-        """
+        """One draw for every draw that the rows have, if they do."""
         joint = outputs_of(index, random, self.posterior, x, self.carry).over_dependent()
         processes = random.processes()
         prior = jnp.mean(processes.kernel.diag(processes.rows(x)[..., None, :, :]))
-        floor = prior * max(SMALLEST_SPREAD, 10.0 * float(jnp.finfo(joint.mean.dtype).eps))
+        floor = prior * smallest_spread(joint.mean.dtype)
         joint = eqx.tree_at(lambda q: q.covariance, joint, joint.covariance + floor * _identity(joint))
         drawn = joint.sample(jr.fold_in(self.key, index), self.num_draws if joint.mean.ndim == 2 else 1)
         return (drawn if joint.mean.ndim == 2 else drawn[0]), state

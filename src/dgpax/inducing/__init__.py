@@ -7,6 +7,7 @@ from ._fourier import Fourier as Fourier
 from ._fourier import ProductFourier as ProductFourier
 from ._functionals import BoxIntegrals as BoxIntegrals
 from ._functionals import Derivatives as Derivatives
+from ._greedy import gains_in_bound as gains_in_bound
 from ._greedy import greedy_bound as greedy_bound
 from ._greedy import greedy_variance as greedy_variance
 from ._kmeans import distinct_rows as distinct_rows

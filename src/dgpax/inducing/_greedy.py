@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from ..kernels import AbstractKernel
-from ..linalg import einsum, matmul, safe_cholesky, solve_cholesky
+from ..linalg import einsum, matmul, safe_cholesky, solve_lower
 from ..typing import Array, Float, Int
 from ._kmeans import at_most_distinct
 
@@ -99,19 +99,32 @@ def addition_gains(
     y: Float[Array, "N P"],
     noise_variance: Float[Array, ""],
 ) -> Float[Array, " J"]:
-    """How much F_V grows when row j becomes an inducing point; −∞ for rows that are determined already.
-
-    With A = L⁻¹K_mn, B = I + AAᵀ/σ², α = (k_j − A_jᵀA)/√d_j, b = Aα/σ², s = 1 + |α|²/σ² − bᵀB⁻¹b and
-    e = αᵀy − bᵀB⁻¹Ay: ΔF = Σ_p [−½ log s + e_p²/(2σ⁴s) + |α|²/(2σ²)].
-    """
+    """How much F_V grows when row j becomes an inducing point; −∞ for rows that are determined already."""
     d = residual[candidates]
     free = d > TOLERANCE * jnp.max(residual) + TOLERANCE
-    alpha = (cross - matmul(A[:, candidates].T, A)) / jnp.sqrt(jnp.where(free, d, 1.0))[:, None]
-    B = jnp.eye(A.shape[0], dtype=A.dtype) + matmul(A, A.T) / noise_variance
-    b = matmul(A, alpha.T) / noise_variance
-    solved = solve_cholesky(safe_cholesky(B, jitter=0.0).factor, b)
-    norm = jnp.sum(alpha**2, axis=-1) / noise_variance
-    s = 1.0 + norm - jnp.sum(b * solved, axis=0)
-    e = matmul(alpha, y) - matmul(solved.T, matmul(A, y))
-    gains = -0.5 * jnp.log(s)[:, None] + e**2 / (2.0 * noise_variance**2 * s[:, None]) + 0.5 * norm[:, None]
-    return jnp.where(free, jnp.sum(gains, axis=-1), -jnp.inf)
+    open_rows = cross.T - matmul(A.T, A[:, candidates])
+    return jnp.where(free, gains_in_bound(A.T, open_rows, jnp.where(free, d, 1.0), y, noise_variance), -jnp.inf)
+
+
+def gains_in_bound(
+    A: Float[Array, "N M"],
+    residual: Float[Array, "N J"],
+    left: Float[Array, " J"],
+    y: Float[Array, "N P"],
+    noise_variance: Float[Array, ""],
+) -> Float[Array, " J"]:
+    """F_V with one more inducing point less F_V without it, for every candidate: O(N·M·(M + J)).
+
+    A = K_nm L⁻ᵀ, `residual` has the columns k_j − A_jᵀA, `left` d_j = k_jj − |A_j|². With B = I + AᵀA/σ²,
+    α = (k_j − A_jᵀA)/√d_j, b = Aᵀα/σ², s = 1 + |α|²/σ² − bᵀB⁻¹b and e = αᵀy − bᵀB⁻¹Aᵀy:
+    ΔF = Σ_p [−½ log s + e_p²/(2σ⁴s) + |α|²/(2σ²)]. Columns of zeros in A stand for points that aren't there yet.
+    """
+    P = y.shape[1]
+    B = jnp.eye(A.shape[1], dtype=A.dtype) + matmul(A.T, A) / noise_variance
+    root = safe_cholesky(B, jitter=0.0).factor
+    products = matmul(jnp.concatenate([A, y], axis=1).T, residual) / jnp.sqrt(left)
+    b = solve_lower(root, products[:-P]) / noise_variance
+    norm = jnp.sum(residual**2, axis=0) / (left * noise_variance)
+    s = 1.0 + norm - jnp.sum(b**2, axis=0)
+    e = products[-P:] - matmul(solve_lower(root, matmul(A.T, y)).T, b)
+    return 0.5 * P * (norm - jnp.log(s)) + 0.5 * jnp.sum(e**2, axis=0) / (noise_variance**2 * s)

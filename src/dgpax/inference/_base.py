@@ -7,12 +7,12 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 from jax import lax
 from jax.lax import stop_gradient
 
-from ..data import Dataset, minibatch
-from ..errors import InputError
+from ..data import AbstractFeed, Dataset, as_feed
 from ..model import DeepGP
 from ..objectives import AbstractObjective, AbstractTerms
 from ..parameters import combine, find, log_prior, matches, partition
@@ -39,6 +39,9 @@ class AbstractMethod(AbstractObjective):
     A method says what its `target` is, its `terms` and its `default_engine`; the rest is as for a model that is trained
     together with its posterior on rows of data, and a method replaces what differs.
     """
+
+    needs_all_rows: ClassVar[bool] = False
+    """Whether its objective isn't a sum over rows, which batches of them can stand for."""
 
     @property
     def warm_up(self) -> tuple[str, ...]:
@@ -92,24 +95,25 @@ class Problem(eqx.Module):
     """What an engine works on. `held` says of every trained array whether it stays where it is for now.
 
     It is data, not structure, so that a warm-up and the main run are the same compiled program. `starts` are trained
-    values from which an engine that can go several ways begins.
+    values from which an engine that can go several ways begins. `batch` are the rows of a step, None outside of steps.
     """
 
     method: AbstractObjective
     target: PyTree
-    data: PyTree
+    feed: AbstractFeed
     held: PyTree
     starts: tuple[PyTree, ...]
+    batch: PyTree
 
     def __init__(
         self,
         method: AbstractObjective,
         target: PyTree,
-        data: PyTree,
+        data: AbstractFeed | PyTree,
         held: frozenset[str] = frozenset(),
         starts: Sequence[PyTree] = (),
     ):
-        self.method, self.target, self.data = method, target, data
+        self.method, self.target, self.feed, self.batch = method, target, as_feed(data), None
         self.starts = tuple(partition(start)[0] for start in starts or (target,))
         self.held = jax.tree_util.tree_map_with_path(
             lambda path, _: jnp.asarray(jax.tree_util.keystr(path).strip(".").removesuffix(".raw") in held),
@@ -128,16 +132,15 @@ class Problem(eqx.Module):
         """1 for every trained number that may move, 0 for those that are held."""
         return jax.tree.map(lambda leaf, held: jnp.where(held, 0.0, jnp.ones_like(leaf)), self.trainable(), self.held)
 
-    def on_batch(self, key: RandomKey, step: Int[Array, ""], size: int | None) -> "Problem":
-        """The problem on the minibatch of this step; on all rows if size is None."""
-        if size is None:
-            return self
-        if not isinstance(self.data, Dataset):
-            raise InputError(
-                f"The objective needs sums over all rows ({type(self.data).__name__}), which minibatches don't have; "
-                "its cost doesn't depend on their number anyway. Use batch_size=None."
-            )
-        return eqx.tree_at(lambda problem: problem.data, self, minibatch(self.data, key, step, size))
+    @property
+    def data(self) -> PyTree:
+        """What the objective reads: the batch of a step, and outside of steps what stands for all rows."""
+        return self.feed.head if self.batch is None else self.batch
+
+    def on_batch(self, block: PyTree, key: RandomKey, step: Int[Array, ""]) -> "Problem":
+        """The problem on the rows of this step, from a block of the feed; `key` is the engine's."""
+        batch = self.feed.batch(block, rows_key(key), step)
+        return eqx.tree_at(lambda problem: problem.batch, self, batch, is_leaf=lambda node: node is None)
 
     def loss(self, trainable: PyTree, key: RandomKey) -> tuple[Float[Array, ""], AbstractTerms]:
         """Minus the objective and the log hyper-priors; its gradient is zero where values are held."""
@@ -145,6 +148,16 @@ class Problem(eqx.Module):
         target = self.at(moving)
         terms = self.method.terms(target, self.data, key)
         return -(terms.total + log_prior(target)), terms
+
+
+def rows_key(key: RandomKey) -> RandomKey:
+    """What rows are drawn with, of an engine's key."""
+    return jr.split(key)[0]
+
+
+def noise_key(key: RandomKey, step: Int[Array, ""]) -> RandomKey:
+    """What everything else in a step is drawn with, of an engine's key."""
+    return jr.fold_in(jr.split(key)[1], step)
 
 
 STEPS_PER_CALL = {"cpu": 25}
@@ -170,6 +183,8 @@ class AbstractEngine(eqx.Module):
 
     has_rule: ClassVar[bool] = False
     """Whether it says when it has converged; otherwise `max_steps` is its plan, not a limit."""
+    needs_all_rows: ClassVar[bool] = False
+    """Whether the objective must be the same in every step."""
 
     max_steps: eqx.AbstractVar[int]
     steps_per_call: eqx.AbstractVar[int]
@@ -184,7 +199,10 @@ class AbstractEngine(eqx.Module):
 
     @abc.abstractmethod
     def step(self, problem: Problem, state: Any, key: RandomKey, step: Int[Array, ""]) -> tuple[Any, Info]:
-        """The next state. All randomness is a function of (key, step), so that a run can be resumed."""
+        """The next state; the problem is on the step's batch.
+
+        All randomness is a function of (key, step), so that a run can be resumed.
+        """
 
     def begin(self, problem: Problem, key: RandomKey) -> Any:
         """`init`, as the loop calls it: compiled."""
@@ -192,7 +210,8 @@ class AbstractEngine(eqx.Module):
 
     def advance(self, problem: Problem, state: Any, key: RandomKey, start: int, end: int) -> tuple[Any, Any, Any]:
         """The state after some steps, none past `end`; of each of them its Info, and whether it was accepted."""
-        state, told = _compiled_steps(self, problem, state, key, jnp.asarray(start), jnp.asarray(end))
+        block = problem.feed.block(rows_key(key), start, self.steps_per_call)
+        state, told = _compiled_steps(self, problem, block, state, key, jnp.asarray(start), jnp.asarray(end))
         infos, accepted = jax.tree.map(lambda leaf: np.asarray(leaf)[: end - start], told)
         return state, infos, accepted
 
@@ -214,11 +233,14 @@ def _compiled_init(engine: AbstractEngine, problem: Problem, key: RandomKey):
     return engine.init(problem, key)
 
 
-def take_steps(engine: AbstractEngine, problem: Problem, state, key: RandomKey, start, end):
-    """`steps_per_call` steps in one program, none past `end`; each is kept only if everything in it is finite."""
+def take_steps(engine: AbstractEngine, problem: Problem, block: PyTree, state, key: RandomKey, start, end):
+    """`steps_per_call` steps in one program, none past `end`, each on its batch of the block.
+
+    A step is kept only if everything in it is finite.
+    """
 
     def take(state, step):
-        new, info = engine.step(problem, state, key, step)
+        new, info = engine.step(problem.on_batch(block, key, step), state, key, step)
         accepted = jnp.isfinite(info.objective) & all_finite(engine.result(new))
         return keep_where(accepted, new, engine.retreat(state)), (info, accepted)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import math
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -46,6 +47,8 @@ class AbstractConjugate(AbstractMethod):
     The latter two are for few rows, where one value claims to know too much; parameters without a prior get a wide one
     around where they start.
     """
+
+    needs_all_rows: ClassVar[bool] = True
 
     hyperparameters: eqx.AbstractVar[str]
     num_draws: eqx.AbstractVar[int]

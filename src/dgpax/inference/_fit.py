@@ -9,14 +9,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, overload
 
 import equinox as eqx
+import jax
 import jax.random as jr
 import numpy as np
 
-from ..data import Dataset, constant_columns
-from ..errors import DgpaxWarning, NumericalError
+from ..data import AbstractFeed, Dataset, InMemory, as_feed, constant_columns
+from ..errors import DgpaxWarning, InputError, NumericalError
 from ..fits import AbstractFit, Fit, FitReport
 from ..model import DeepGP
 from ..parameters import cast, find, freeze
+from ..posteriors import RowLatents
 from ..typing import Array, Float, PyTree, RandomKey
 from ._arguments import as_seed, check_seconds
 from ._base import AbstractEngine, AbstractMethod, Problem
@@ -34,21 +36,21 @@ Callback = Callable[[Progress], bool | None]
 
 @overload
 def fit(
-    model: DeepGP, data: Dataset, inference: str | AbstractMethod = "exact", *, engine: AbstractEngine | None = None,
-    seed: int = 0, max_seconds: float | None = None, stopping: AbstractStopping | None = None,
-    callbacks: Sequence[Callback] = (), progress: bool | None = None,
+    model: DeepGP, data: Dataset | AbstractFeed, inference: str | AbstractMethod = "exact", *,
+    engine: AbstractEngine | None = None, seed: int = 0, max_seconds: float | None = None,
+    stopping: AbstractStopping | None = None, callbacks: Sequence[Callback] = (), progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None, checkpoint_every: float = 30.0,
 ) -> Fit: ...  # fmt: skip
 @overload
 def fit(
-    model: Any, data: Dataset, inference: str | AbstractMethod = "exact", *, engine: AbstractEngine | None = None,
-    seed: int = 0, max_seconds: float | None = None, stopping: AbstractStopping | None = None,
-    callbacks: Sequence[Callback] = (), progress: bool | None = None,
+    model: Any, data: Dataset | AbstractFeed, inference: str | AbstractMethod = "exact", *,
+    engine: AbstractEngine | None = None, seed: int = 0, max_seconds: float | None = None,
+    stopping: AbstractStopping | None = None, callbacks: Sequence[Callback] = (), progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None, checkpoint_every: float = 30.0,
 ) -> Any: ...  # fmt: skip
 def fit(
     model: Any,
-    data: Dataset,
+    data: Dataset | AbstractFeed,
     inference: str | AbstractMethod = "exact",
     *,
     engine: AbstractEngine | None = None,
@@ -64,6 +66,9 @@ def fit(
 
     The model is a DeepGP, or what the method takes in its place, as STRIDE an architecture; what comes back is a Fit,
     or the method's own.
+
+    `data` is a Dataset, of which every step sees all rows, or a feed that gives it a batch of them:
+    `dgpax.data.InMemory(data, batch_size=1000)`.
 
     `inference` is a word ("exact", "sparse") or a method with settings, `Sparse(chunk_rows=10_000)`. `engine`
     takes the steps; each method has a default. A callback that returns True ends the fit. Ctrl-C ends it too
@@ -92,14 +97,14 @@ def fit(
     engine = method.default_engine() if engine is None else engine
     seed, began = as_seed(seed), time.perf_counter()
     check_seconds("fit(max_seconds=...)", max_seconds)
-    task = Task.of(method, model, data, seed)
+    task = Task.of(method, engine, model, as_feed(data), seed)
     target, to_do = task.target, method.stages(task.target)
     run = Run() if to_do else Run(stopped_because="there was nothing to train", converged=True)
     stopping = stopping or NeverStop()
-    parts = {"model": model, "data": data, "inference": method, "engine": engine, "seed": seed}
+    parts = {"model": model, "data": task.feed.identity, "inference": method, "engine": engine, "seed": seed}
     kept = checkpoints(checkpoint, checkpoint_every, stopping, began, **parts)
-    shapes = explaining_shapes(method, target, task.prepared)
-    threads = suitable_blas_threads(method.largest_matrix(model, data))
+    shapes = explaining_shapes(method, target, task.prepared.head)
+    threads = suitable_blas_threads(method.largest_matrix(model, task.feed.head))
     early = engine.has_rule or not isinstance(stopping, NeverStop)
     with kept as saved, shapes, threads:
         started = began - saved.seconds
@@ -121,33 +126,62 @@ def fit(
 
 
 class Task(NamedTuple):
-    """A model and its data, checked, and what is trained on them."""
+    """A model and its data, checked, and what is trained on them.
+
+    `scaled` is the head of the feed as the method takes it, `prepared` the feed as the objective reads it.
+    """
 
     model: Any
-    data: Dataset
+    feed: AbstractFeed
     scaled: Dataset
     target: PyTree
-    prepared: PyTree
+    prepared: AbstractFeed
     seed: int
 
     @classmethod
-    def of(cls, method: AbstractMethod, model: Any, data: Dataset, seed: int) -> Task:
+    def of(cls, method: AbstractMethod, engine: AbstractEngine, model: Any, feed: AbstractFeed, seed: int) -> Task:
         """With a single row, the model's parameters stay as they are."""
-        scaled = method.check(model, data)
-        prior = freeze(model) if data.counted().num_rows == 1 else model
-        target = method.target(cast(prior, data.x.dtype), scaled)
-        return cls(model, data, scaled, target, method.prepare(target, scaled), seed)
+        head = feed.head
+        scaled = method.check(model, head)
+        _refuse_batches(method, engine, feed)
+        prior = freeze(model) if feed.num_rows == 1 else model
+        target = method.target(cast(prior, head.x.dtype), scaled)
+        _refuse_rows_of_streams(target, feed)
+        scaling = model.scaling if isinstance(model, DeepGP) else None
+        return cls(model, feed, scaled, target, feed.prepared(method.prepare(target, scaled), scaling), seed)
+
+
+def _refuse_batches(method: AbstractMethod, engine: AbstractEngine, feed: AbstractFeed) -> None:
+    """An error where a step can't do with some of the rows."""
+    if not feed.in_batches or not (method.needs_all_rows or engine.needs_all_rows):
+        return
+    who = type(method if method.needs_all_rows else engine).__name__
+    raise InputError(
+        f"{who} needs all {feed.num_rows:,} rows in every step, and the data come in batches. Give it the data "
+        'themselves if they are in memory, without batch_size; or use inference="variational" with Settling(), '
+        "NaturalGradient() or Gradient()."
+    )
+
+
+def _refuse_rows_of_streams(target: PyTree, feed: AbstractFeed) -> None:
+    """An error where every row would have numbers of its own and there are too many to hold."""
+    nodes = jax.tree.leaves(target, is_leaf=lambda node: isinstance(node, RowLatents))
+    if not isinstance(feed, InMemory) and any(isinstance(node, RowLatents) for node in nodes):
+        raise InputError(
+            "Latent variables with numbers of their own for every row need rows in memory, and these are a stream. Use "
+            'Variational(latents="encoder"), which gives them from the row.'
+        )
 
 
 def conclude(
     task: Task, run: Run, method: AbstractMethod, engine: AbstractEngine, target: PyTree, started: float
 ) -> AbstractFit:
     """The fit that a trained target makes, with its report."""
-    outcome = method.outcome(target, task.model, task.data, task.scaled)
+    outcome = method.outcome(target, task.model, task.feed.head, task.scaled)
     if not run.history:
-        run.history = [float(_objective(method, target, task.prepared, jr.key(task.seed)))]
+        run.history = [float(_objective(method, target, task.prepared.head, jr.key(task.seed)))]
     run.jitter = max(run.jitter, outcome.largest_jitter)
-    return outcome.make(_report(run, method, engine, target, outcome, task.data, started))
+    return outcome.make(_report(run, method, engine, target, outcome, task.feed, started))
 
 
 @eqx.filter_jit
@@ -155,17 +189,17 @@ def _objective(method: AbstractMethod, target: PyTree, prepared: PyTree, key: Ra
     return method.terms(target, prepared, key).total
 
 
-def _report(run: Run, method, engine, target, outcome: Outcome, data: Dataset, started: float) -> FitReport:
+def _report(run: Run, method, engine, target, outcome: Outcome, feed: AbstractFeed, started: float) -> FitReport:
     model = outcome.model
-    columns = () if model.scaling is None else constant_columns(model.scaling, data.input_names)
-    counted = data.counted()
-    notes = notes_about(model, counted, columns) + outcome.notes
+    head = feed.head
+    columns = () if model.scaling is None else constant_columns(model.scaling, head.input_names)
+    notes = notes_about(model, head.counted(), columns) + outcome.notes
     for note in notes:
         warnings.warn(note, DgpaxWarning, stacklevel=3)
     return FitReport(
         inference=type(method).__name__,
         engine=type(engine).__name__,
-        num_rows=counted.num_rows,
+        num_rows=feed.num_rows,
         num_parameters=sum(p.raw.size for p in find(target).values() if p.trainable),
         steps=run.step,
         seconds=time.perf_counter() - started,

@@ -7,12 +7,10 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import optax
 
-from ..errors import InputError
 from ..typing import Array, Float, PyTree
-from ._base import AbstractEngine, Info, suitable_steps_per_call
+from ._base import AbstractEngine, Info, noise_key, suitable_steps_per_call
 from ._vector import flat_adam, norm
 
 
@@ -25,26 +23,18 @@ class GradientState(NamedTuple):
 
 
 class Gradient(AbstractEngine):
-    """Adam at a rate of 0.01 unless told otherwise: `Gradient(optimiser=optax.adamw(1e-3), batch_size=512)`."""
+    """Adam at a rate of 0.01 unless told otherwise: `Gradient(optimiser=optax.adamw(1e-3))`."""
 
     optimiser: optax.GradientTransformation = eqx.field(static=True, default_factory=lambda: flat_adam(0.01))
-    batch_size: int | None = eqx.field(static=True, default=None)
     max_steps: int = eqx.field(static=True, default=2000)
     steps_per_call: int = eqx.field(static=True, default_factory=suitable_steps_per_call)
-
-    def __check_init__(self):
-        if self.batch_size is not None and self.batch_size < 1:
-            raise InputError(f"Gradient(batch_size=...) must be at least 1; got {self.batch_size}.")
 
     def init(self, problem, key):
         trainable = problem.trainable()
         return GradientState(trainable, self.optimiser.init(trainable), jnp.ones(()))
 
     def step(self, problem, state, key, step):
-        key_rows, key_noise = jr.split(key)
-        problem = problem.on_batch(key_rows, step, self.batch_size)
-        key_loss = jr.fold_in(key_noise, step)
-        (loss, terms), gradient = jax.value_and_grad(problem.loss, has_aux=True)(state.trainable, key_loss)
+        (loss, terms), gradient = jax.value_and_grad(problem.loss, has_aux=True)(state.trainable, noise_key(key, step))
         updates, optimiser = self.optimiser.update(gradient, state.optimiser, state.trainable)
         updates = jax.tree.map(lambda u: (state.caution * u).astype(u.dtype), updates)
         trainable = optax.apply_updates(state.trainable, updates)

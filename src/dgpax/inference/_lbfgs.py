@@ -75,6 +75,7 @@ class LBFGS(AbstractEngine):
     """
 
     has_rule: ClassVar[bool] = True
+    needs_all_rows: ClassVar[bool] = True
 
     max_steps: int = eqx.field(static=True, default=1000)
     restarts: int = eqx.field(static=True, default=1)

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from ..data import Dataset
+from ..data import AbstractFeed, Dataset, InMemory, as_feed
 from ..errors import DgpaxWarning, InputError
 from ..model import DeepGP
 from ..typing import Array, Bool, PyTree
@@ -28,7 +28,7 @@ from ._stopping import AbstractStopping, NeverStop
 
 def fit_many(
     models: Sequence[DeepGP],
-    datasets: Sequence[Dataset],
+    datasets: Sequence[Dataset | AbstractFeed],
     inference: str | AbstractMethod | Sequence[AbstractMethod] = "variational",
     *,
     engine: AbstractEngine | None = None,
@@ -68,10 +68,14 @@ def fit_many(
         )
     method = methods[0]
     engine = method.default_engine() if engine is None else engine
-    tasks = [Task.of(*given) for given in zip(methods, models, datasets, seeds, strict=True)]
+    feeds = [as_feed(data) for data in datasets]
+    if not all(isinstance(feed, InMemory) for feed in feeds):
+        raise InputError("fit_many is for data in memory; fit streams one by one.")
+    given = zip(methods, [engine] * len(models), models, feeds, seeds, strict=True)
+    tasks = [Task.of(*one) for one in given]
     targets, to_do = [task.target for task in tasks], method.stages(tasks[0].target)
     group = _Group(len(tasks), None if stopping is None else [stopping(index) for index in range(len(tasks))])
-    threads = suitable_blas_threads(method.largest_matrix(models[0], datasets[0]))
+    threads = suitable_blas_threads(method.largest_matrix(models[0], feeds[0].head))
     early = engine.has_rule or stopping is not None
     deadline = None if max_seconds is None else started + max_seconds
     with threads, progress_bar(engine.max_steps * len(to_do), progress, early, deadline) as bar:
@@ -171,7 +175,7 @@ def _init(engine: AbstractEngine, problem: Problem, keys):
 @eqx.filter_jit
 def _steps(engine: AbstractEngine, problem: Problem, state, keys, active: Bool[Array, " K"], start, end):
     """Steps of all fits; those that have ended stay as they are."""
-    advance = eqx.filter_vmap(lambda p, s, k: take_steps(engine, p, s, k, start, end))
+    advance = eqx.filter_vmap(lambda p, s, k: take_steps(engine, p, None, s, k, start, end))
     new, told = advance(problem, state, keys)
     return _keep(active, new, state), told
 

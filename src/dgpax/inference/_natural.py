@@ -7,14 +7,13 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import optax
 
 from ..errors import InputError, InputTypeError
 from ..parameters import partition
 from ..posteriors import AbstractNatural
 from ..typing import Array, Float, PyTree
-from ._base import AbstractEngine, Info, suitable_steps_per_call
+from ._base import AbstractEngine, Info, noise_key, suitable_steps_per_call
 from ._vector import flat_adam, norm
 
 
@@ -36,7 +35,6 @@ class NaturalGradient(AbstractEngine):
     natural_rate: float = eqx.field(static=True, default=0.1)
     ramp_steps: int = eqx.field(static=True, default=200)
     optimiser: optax.GradientTransformation = eqx.field(static=True, default_factory=lambda: flat_adam(0.03))
-    batch_size: int | None = eqx.field(static=True, default=None)
     max_steps: int = eqx.field(static=True, default=2000)
     steps_per_call: int = eqx.field(static=True, default_factory=suitable_steps_per_call)
 
@@ -54,10 +52,8 @@ class NaturalGradient(AbstractEngine):
         return NaturalState(trainable, self.optimiser.init(_others(trainable)), jnp.ones(()))
 
     def step(self, problem, state, key, step):
-        key_rows, key_noise = jr.split(key)
-        problem = problem.on_batch(key_rows, step, self.batch_size)
         loss_and_gradient = jax.value_and_grad(problem.loss, has_aux=True)
-        (loss, terms), gradient = loss_and_gradient(state.trainable, jr.fold_in(key_noise, step))
+        (loss, terms), gradient = loss_and_gradient(state.trainable, noise_key(key, step))
         others = _others(state.trainable)
         updates, optimiser = self.optimiser.update(_others(gradient), state.optimiser, others)
         updates = jax.tree.map(lambda u: (state.caution * u).astype(u.dtype), updates)

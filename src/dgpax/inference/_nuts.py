@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -52,6 +52,8 @@ class NUTS(AbstractEngine):
     In the warm-up step sizes and diagonal masses adapt to the target, on Stan's schedule; then both stand still, and
     every `spacing` steps each chain gives a draw. It needs blackjax: the extra `nuts`.
     """
+
+    needs_all_rows: ClassVar[bool] = True
 
     num_draws: int = eqx.field(static=True, default=64)
     num_chains: int = eqx.field(static=True, default=4)

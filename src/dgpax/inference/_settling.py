@@ -7,10 +7,9 @@ from typing import Any, ClassVar, NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
-from ..data import Dataset
 from ..errors import InputError
 from ..typing import Array, Bool, Float, Int
-from ._base import AbstractEngine, Problem, keep_where, suitable_steps_per_call
+from ._base import AbstractEngine, keep_where, suitable_steps_per_call
 from ._collapse import Refuge, collapsed, doubtful, refuge, updated
 from ._gradient import Gradient
 from ._natural import NaturalGradient
@@ -71,7 +70,7 @@ class Settling(AbstractEngine):
         caution = state.inner.caution
         inner, info = self.engine.step(problem, state.inner._replace(caution=caution * rate), key, step)
         inner = inner._replace(caution=jnp.minimum(1.0, 1.01 * caution))
-        num_rows = _num_rows(problem)
+        num_rows = problem.feed.total_weight
         bad = collapsed(state.kept, info.objective, num_rows)
         back = state.kept.state._replace(caution=0.5 * caution)
         good = updated(state.kept, state.inner, info.objective, step)
@@ -98,11 +97,3 @@ class Settling(AbstractEngine):
 
     def result(self, state):
         return self.engine.result(state.inner)
-
-
-def _num_rows(problem: Problem) -> Float[Array, ""]:
-    """As many as count, in all of the data."""
-    if not isinstance(problem.data, Dataset):
-        raise InputError("Settling needs an objective on rows of data.")
-    weights = problem.data.weights
-    return jnp.asarray(float(problem.data.num_rows)) if weights is None else jnp.sum(weights)

@@ -14,7 +14,7 @@ from jax import lax
 from ..errors import InputError, InputTypeError
 from ..parameters import AbstractParameter
 from ..typing import Array, Bool, Float, Int, PyTree
-from ._base import AbstractEngine, Info
+from ._base import AbstractEngine, Info, noise_key
 from ._vector import norm
 
 
@@ -57,7 +57,6 @@ class SGHMC(AbstractEngine):
     num_draws: int = eqx.field(static=True, default=100)
     averaging: float = eqx.field(static=True, default=0.01)
     optimiser: optax.GradientTransformation = eqx.field(static=True, default_factory=lambda: optax.adam(0.01))
-    batch_size: int | None = eqx.field(static=True, default=None)
     steps_per_call: int = eqx.field(static=True, default=50)
     max_steps: int = eqx.field(static=True, init=False)
 
@@ -86,9 +85,7 @@ class SGHMC(AbstractEngine):
         return SGHMCState(trainable, zero, zero, window, none, self.optimiser.init(others), jnp.ones(()))
 
     def step(self, problem, state, key, step):
-        key_rows, key_noise = jr.split(key)
-        key_loss, key_move, key_window, key_others = jr.split(jr.fold_in(key_noise, step), 4)
-        problem = problem.on_batch(key_rows, step, self.batch_size)
+        key_loss, key_move, key_window, key_others = jr.split(noise_key(key, step), 4)
         chain, others = _split(state.trainable)
 
         def potential(v, others, key):

@@ -1,6 +1,7 @@
 """Kernels of the scaled distance: RBF, Matérn, rational quadratic."""
 
 import abc
+from typing import ClassVar
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -17,11 +18,8 @@ class AbstractStationary(AbstractKernel):
 
     lengthscale: eqx.AbstractVar[AbstractParameter]
     variance: eqx.AbstractVar[AbstractParameter]
-
-    @property
-    @abc.abstractmethod
-    def smooth(self) -> bool:
-        """Whether the correlation is a smooth function of r² at 0, unlike one of r."""
+    smooth: ClassVar[bool] = False
+    """Whether the correlation is a smooth function of r² at 0, unlike one of r."""
 
     @abc.abstractmethod
     def shape(self, r2: Float[Array, "*s"]) -> Float[Array, "*s"]:
@@ -55,10 +53,7 @@ class RBF(AbstractStationary):
 
     lengthscale: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
     variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
-
-    @property
-    def smooth(self):
-        return True
+    smooth = True
 
     def shape(self, r2):
         return jnp.exp(-0.5 * r2)
@@ -69,10 +64,6 @@ class Matern12(AbstractStationary):
 
     lengthscale: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
     variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
-
-    @property
-    def smooth(self):
-        return False
 
     def shape(self, r2):
         return exponential(r2, 1.0)
@@ -92,10 +83,6 @@ class Matern32(AbstractStationary):
     lengthscale: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
     variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
 
-    @property
-    def smooth(self):
-        return False
-
     def shape(self, r2):
         return linear_exponential(r2, 3.0)
 
@@ -105,10 +92,6 @@ class Matern52(AbstractStationary):
 
     lengthscale: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
     variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
-
-    @property
-    def smooth(self):
-        return False
 
     def shape(self, r2):
         return quadratic_exponential(r2, 5.0)
@@ -120,10 +103,7 @@ class RationalQuadratic(AbstractStationary):
     lengthscale: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
     variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
     alpha: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
-
-    @property
-    def smooth(self):
-        return True
+    smooth = True
 
     def shape(self, r2):
         alpha = self.alpha.value[..., None, None]

@@ -13,6 +13,7 @@ the vector of class probabilities. The encoded y has E columns, E = P except for
 from __future__ import annotations
 
 import abc
+from typing import ClassVar
 
 import equinox as eqx
 from numpy.typing import ArrayLike
@@ -27,10 +28,8 @@ class AbstractLikelihood(eqx.Module):
     """p(y | f), row by row, and its integrals under a Gaussian q(f), with the covariance between the latent functions
     of a row where these depend on each other and the integral on that."""
 
-    @property
-    def in_any_units(self) -> bool:
-        """Whether it is for real numbers with a scale of their own that is trained, so that they are standardised."""
-        return False
+    in_any_units: ClassVar[bool] = False
+    """Whether it is for real numbers with a scale of their own that is trained, so that they are standardised."""
 
     @abc.abstractmethod
     def num_latents(self, num_outputs: int) -> int:
@@ -81,9 +80,9 @@ class AbstractLikelihood(eqx.Module):
     def sample(self, key: RandomKey, f: Float[Array, "*batch N Q"]) -> Float[Array, "*batch N P"]:
         """One draw of y for every row of f."""
 
-    @abc.abstractmethod
     def encode(self, y: Float[Array, "*batch N P"]) -> Float[Array, "*batch N E"]:
         """The numbers whose mean and variance are reported: y, or one-hot vectors for unordered labels."""
+        return y
 
     @abc.abstractmethod
     def check_targets(self, y: ArrayLike) -> None:

@@ -14,7 +14,7 @@ from ..parameters import AbstractParameter, as_positive
 from ..typing import Array, Float
 from ._integrals import log_expectation_peaked, positive
 from ._scalar import AbstractQuadratureLikelihood
-from ._support import UNIT_INTERVAL, Support
+from ._support import UNIT_INTERVAL
 
 
 class Beta(AbstractQuadratureLikelihood):
@@ -23,10 +23,7 @@ class Beta(AbstractQuadratureLikelihood):
 
     precision: AbstractParameter = eqx.field(converter=as_positive, default=10.0)
     quadrature_order: int = eqx.field(static=True, default=20)
-
-    @property
-    def support(self) -> Support:
-        return UNIT_INTERVAL
+    support = UNIT_INTERVAL
 
     def log_density(self, f, y):
         """(a − 1) log y + (b − 1) log(1 − y) − log B(a, b) with a = μφ, b = (1 − μ)φ.

@@ -7,13 +7,13 @@ import jax.numpy as jnp
 import jax.random as jr
 from numpy.typing import ArrayLike
 
-from ..distributions import Gaussian
+from ..distributions import Gaussian, GaussianOverOutputs
 from ..errors import InputError
 from ..linalg import einsum, matmul, safe_cholesky, solve_cholesky
 from ..parameters import AbstractParameter, as_lower_triangular
 from ..typing import Array, Float, RandomKey
 from ._base import AbstractLikelihood, AnyGaussian
-from ._multivariate import covariance_of, log_normal_together, observed_block, pairs
+from ._multivariate import log_normal_together, observed_block, pairs
 from ._support import REAL, check_support
 
 
@@ -50,12 +50,12 @@ class CorrelatedGaussianNoise(AbstractLikelihood):
         observed = ~jnp.isnan(y)
         factor = safe_cholesky(observed_block(self.covariance, observed), jitter=0.0).factor
         precision = solve_cholesky(factor, jnp.eye(y.shape[-1], dtype=factor.dtype))
-        V = jnp.where(pairs(observed), covariance_of(q), 0.0)
+        V = jnp.where(pairs(observed), GaussianOverOutputs.of(q).covariance, 0.0)
         return log_normal_together(q.mean, self.covariance, y) - 0.5 * jnp.sum(precision * V, axis=(-2, -1))
 
     def predictive_log_prob(self, q: AnyGaussian, y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
         """log N(y; mean, Σ + V)."""
-        return log_normal_together(q.mean, self.covariance + covariance_of(q), y)
+        return log_normal_together(q.mean, self.covariance + GaussianOverOutputs.of(q).covariance, y)
 
     def conditional_mean(self, f: Float[Array, "*batch N P"]) -> Float[Array, "*batch N P"]:
         return f
@@ -74,9 +74,6 @@ class CorrelatedGaussianNoise(AbstractLikelihood):
 
     def sample(self, key: RandomKey, f: Float[Array, "*batch N P"]) -> Float[Array, "*batch N P"]:
         return f + einsum("ij,...j->...i", self.root.value, jr.normal(key, f.shape, f.dtype))
-
-    def encode(self, y: Float[Array, "*batch N P"]) -> Float[Array, "*batch N P"]:
-        return y
 
     def check_targets(self, y: ArrayLike) -> None:
         check_support(y, REAL, type(self).__name__)

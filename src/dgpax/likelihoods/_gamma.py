@@ -9,7 +9,7 @@ from jax.scipy.special import gammaln
 
 from ..parameters import AbstractParameter, as_positive
 from ._log_link import AbstractLogLink
-from ._support import POSITIVE, Support
+from ._support import POSITIVE
 
 
 class Gamma(AbstractLogLink):
@@ -17,10 +17,7 @@ class Gamma(AbstractLogLink):
 
     shape: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
     quadrature_order: int = eqx.field(static=True, default=20)
-
-    @property
-    def support(self) -> Support:
-        return POSITIVE
+    support = POSITIVE
 
     @property
     def base_mean(self):

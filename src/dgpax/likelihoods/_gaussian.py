@@ -12,7 +12,6 @@ from ..typing import Array, Float
 from ._integrals import LOG_2PI
 from ._multivariate import log_normal_together
 from ._scalar import AbstractScalarLikelihood
-from ._support import REAL, Support
 
 
 class GaussianNoise(AbstractScalarLikelihood):
@@ -24,14 +23,7 @@ class GaussianNoise(AbstractScalarLikelihood):
     """
 
     noise_variance: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
-
-    @property
-    def in_any_units(self) -> bool:
-        return True
-
-    @property
-    def support(self) -> Support:
-        return REAL
+    in_any_units = True
 
     def log_density(self, f, y):
         return log_normal(y - f, self.noise_variance.value)

@@ -25,10 +25,7 @@ class HeteroskedasticGaussian(AbstractLikelihood):
     variances g   [Goldberg et al. 1998; Lázaro-Gredilla & Titsias 2011]."""
 
     quadrature_order: int = eqx.field(static=True, default=20)
-
-    @property
-    def in_any_units(self) -> bool:
-        return True
+    in_any_units = True
 
     def num_latents(self, num_outputs: int) -> int:
         return 2 * num_outputs
@@ -94,9 +91,6 @@ class HeteroskedasticGaussian(AbstractLikelihood):
     def sample(self, key: RandomKey, f: Float[Array, "*batch N Q"]) -> Float[Array, "*batch N P"]:
         mean, log_noise = jnp.split(f, 2, axis=-1)
         return mean + jnp.exp(0.5 * log_noise) * jr.normal(key, mean.shape, mean.dtype)
-
-    def encode(self, y: Float[Array, "*batch N P"]) -> Float[Array, "*batch N P"]:
-        return y
 
     def check_targets(self, y: ArrayLike) -> None:
         check_support(y, REAL, type(self).__name__)

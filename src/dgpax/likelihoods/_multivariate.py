@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from ..distributions import Gaussian, GaussianOverOutputs
 from ..linalg import log_diagonal, safe_cholesky, solve_lower
 from ..typing import Array, Bool, Float
 from ._integrals import LOG_2PI
-
-
-def covariance_of(q: Gaussian | GaussianOverOutputs) -> Float[Array, "*batch N P P"]:
-    """Between the outputs of a row, zeros included."""
-    if isinstance(q, GaussianOverOutputs):
-        return q.covariance
-    return q.variance[..., None] * jnp.eye(q.variance.shape[-1], dtype=q.variance.dtype)
 
 
 def pairs(observed: Bool[Array, "*batch N P"]) -> Bool[Array, "*batch N P P"]:

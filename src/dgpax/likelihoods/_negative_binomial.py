@@ -13,7 +13,7 @@ from ..typing import Array, Float
 from ._exposure import as_exposure
 from ._log_link import AbstractLogLink
 from ._scalar import AbstractQuadratureLikelihood
-from ._support import COUNTS, Support
+from ._support import COUNTS
 
 
 class NegativeBinomial(AbstractQuadratureLikelihood, AbstractLogLink):
@@ -25,10 +25,7 @@ class NegativeBinomial(AbstractQuadratureLikelihood, AbstractLogLink):
     dispersion: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
     exposure: Float[Array, "..."] = eqx.field(converter=as_exposure, default=1.0)
     quadrature_order: int = eqx.field(static=True, default=20)
-
-    @property
-    def support(self) -> Support:
-        return COUNTS
+    support = COUNTS
 
     @property
     def base_mean(self):

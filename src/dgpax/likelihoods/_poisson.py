@@ -10,7 +10,7 @@ from jax.scipy.special import gammaln
 from ..typing import Array, Float
 from ._exposure import as_exposure
 from ._log_link import AbstractLogLink
-from ._support import COUNTS, Support
+from ._support import COUNTS
 
 
 class Poisson(AbstractLogLink):
@@ -24,10 +24,7 @@ class Poisson(AbstractLogLink):
 
     exposure: Float[Array, "..."] = eqx.field(converter=as_exposure, default=1.0)
     quadrature_order: int = eqx.field(static=True, default=20)
-
-    @property
-    def support(self) -> Support:
-        return COUNTS
+    support = COUNTS
 
     @property
     def base_mean(self):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
@@ -13,7 +14,7 @@ from ._base import AbstractLikelihood
 from ._dependent import log_density_together
 from ._integrals import positive
 from ._missing import sum_observed
-from ._support import Support, check_support
+from ._support import REAL, Support, check_support
 
 
 class AbstractScalarLikelihood(AbstractLikelihood):
@@ -22,10 +23,8 @@ class AbstractScalarLikelihood(AbstractLikelihood):
     `mean`, `variance`, `f` and `y` of the elementwise functions broadcast. The variance is positive and y is valid.
     """
 
-    @property
-    @abc.abstractmethod
-    def support(self) -> Support:
-        """What values a target may take."""
+    support: ClassVar[Support] = REAL
+    """What values a target may take."""
 
     @abc.abstractmethod
     def log_density(self, f: Float[Array, "..."], y: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -67,9 +66,6 @@ class AbstractScalarLikelihood(AbstractLikelihood):
     def log_density_together(self, q: GaussianOverOutputs, y: Float[Array, "*#batch N P"]) -> Float[Array, "*batch N"]:
         """The same for outputs that depend on each other."""
         return log_density_together(self, q, y)
-
-    def encode(self, y: Float[Array, "*batch N P"]) -> Float[Array, "*batch N P"]:
-        return y
 
     def check_targets(self, y: ArrayLike) -> None:
         check_support(y, self.support, type(self).__name__)

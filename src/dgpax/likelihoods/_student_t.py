@@ -12,7 +12,6 @@ from ..typing import Array, Float
 from ._gaussian import log_normal
 from ._integrals import grid
 from ._scalar import AbstractScalarLikelihood
-from ._support import REAL, Support
 
 NUM_POINTS = 128
 
@@ -26,14 +25,7 @@ class StudentT(AbstractScalarLikelihood):
 
     scale: AbstractParameter = eqx.field(converter=as_positive, default=1.0)
     degrees_of_freedom: AbstractParameter = eqx.field(converter=as_positive, default=4.0)
-
-    @property
-    def in_any_units(self) -> bool:
-        return True
-
-    @property
-    def support(self) -> Support:
-        return REAL
+    in_any_units = True
 
     def log_density(self, f, y):
         scale, df = self.scale.value, self.degrees_of_freedom.value

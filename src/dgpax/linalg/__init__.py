@@ -7,6 +7,7 @@ from ._cholesky import half_tril as half_tril
 from ._cholesky import inverse_lower as inverse_lower
 from ._cholesky import safe_cholesky as safe_cholesky
 from ._cholesky import safe_inverse_cholesky as safe_inverse_cholesky
+from ._cholesky import smallest_spread as smallest_spread
 from ._cholesky import solve_cholesky as solve_cholesky
 from ._cholesky import solve_lower as solve_lower
 from ._cholesky import solve_lower_transposed as solve_lower_transposed

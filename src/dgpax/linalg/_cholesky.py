@@ -37,6 +37,12 @@ def default_jitter(size: int, dtype, factorised_in=None) -> float:
     return max(_FLOOR[jnp.dtype(dtype).name], size * eps)
 
 
+def smallest_spread(dtype) -> float:
+    """Of the prior's variance, what a covariance takes on its diagonal before draws of it, where what is known leaves
+    next to nothing open and rounding makes it indefinite: a standard deviation of 3e-5."""
+    return max(1e-9, 10.0 * float(jnp.finfo(dtype).eps))
+
+
 def safe_cholesky(matrix: Float[Array, "*batch M M"], jitter: float | None = None) -> Cholesky:
     """Factorise, adding as little to the diagonal as it takes.
 

@@ -22,6 +22,5 @@ from ._importance import importance_weighted_elbo as importance_weighted_elbo
 from ._latent import latent_elbo as latent_elbo
 from ._log_joint import LogJointTerms as LogJointTerms
 from ._log_joint import log_joint as log_joint
-from ._rows import sum_over_rows as sum_over_rows
 from ._uncertain import sampled_uncertain_elbo as sampled_uncertain_elbo
 from ._uncertain import uncertain_elbo as uncertain_elbo

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jax.scipy.special import logsumexp
 
-from ..data import Dataset
+from ..data import Dataset, aligned, sum_over_rows
 from ..distributions import Gaussian
 from ..errors import InputError
 from ..layers import latent_layers
@@ -20,7 +20,6 @@ from ..posteriors import AbstractPosterior
 from ..propagate import AbstractOutputs, Noise, draw_noise, propagate
 from ..typing import Array, Float, RandomKey
 from ._base import AbstractObjective, AbstractTerms
-from ._rows import aligned, sum_over_rows
 
 RowTerm = Callable[[AbstractLikelihood, AbstractOutputs, Float[Array, "N P"]], Float[Array, " N"]]
 

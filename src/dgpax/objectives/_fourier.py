@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 
 from ..covariances import Kuf, Kuu, refuse_uncovered
-from ..data import Dataset
+from ..data import Dataset, sum_over_rows
 from ..errors import InputError
 from ..inducing import AdditiveFourier, Fourier, ProductFourier
 from ..kernels import AbstractKernel
@@ -42,14 +39,12 @@ class FourierStatistics(eqx.Module):
         layer = one_gp_layer(model)
         _check(layer, data)
         chunk_rows = CHUNK_ROWS if chunk_rows is None else chunk_rows
-        starts = range(0, data.num_rows, chunk_rows)
-        chunks = (_sums(layer, data.x[i : i + chunk_rows], data.y[i : i + chunk_rows]) for i in starts)
-        total = reduce(lambda left, right: jax.tree.map(jnp.add, left, right), chunks)
-        return cls(*total, first_row=data.x[:1], num_rows=data.num_rows)
+        sums = eqx.filter_jit(sum_over_rows)(_sums, layer, (data.x, data.y), chunk_rows)
+        return cls(*sums, first_row=data.x[:1], num_rows=data.num_rows)
 
 
-@eqx.filter_jit
-def _sums(layer: GPLayer, x: Float[Array, "B D"], y: Float[Array, "B P"]):
+def _sums(layer: GPLayer, rows: tuple[Float[Array, "B D"], Float[Array, "B P"]]):
+    x, y = rows
     features = Kuf(layer.inducing, layer.kernel, x[None])[0]
     residual = y - layer.mean(x)
     return matmul(features, features.T), matmul(features, residual), jnp.sum(residual**2, axis=0)

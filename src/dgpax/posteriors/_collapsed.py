@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import equinox as eqx
-import jax
 import jax.numpy as jnp
-from jax import lax
 
 from ..covariances import Kuf, Kuu
-from ..data import Dataset
+from ..data import Dataset, sum_over_rows
 from ..errors import InputError
 from ..layers import GPLayer
 from ..linalg import AbstractRoot, matmul, safe_cholesky, solve_lower, solve_lower_transposed
@@ -38,42 +34,17 @@ def collapsed_statistics(model: DeepGP, data: Dataset, chunk_rows: int | None = 
     if layer.inducing is None:
         raise InputError("Sparse inference needs inducing variables: GPLayer(kernel, inducing=Points(z)).")
     root = Kuu(layer.inducing, layer.independent_kernel()).root()
-    N = data.x.shape[0]
-    if chunk_rows is None or chunk_rows >= N:
-        sums = _sums(layer, root, data.x, data.y, jnp.ones(N, data.x.dtype))
-    else:
-        sums = _chunked_sums(layer, root, data, chunk_rows)
-    return CollapsedTerms(*sums, num_rows=N)
+    sums = sum_over_rows(_sums, (layer, root), (data.x, data.y), chunk_rows)
+    return CollapsedTerms(*sums, num_rows=data.num_rows)
 
 
-def _sums(layer: GPLayer, root: AbstractRoot, x, y, weights):
-    rows = x[None]
-    A = root.solve(Kuf(layer.inducing, layer.kernel, rows)) * weights
-    residual = (y - layer.mean(x)) * weights[:, None]
+def _sums(shared: tuple[GPLayer, AbstractRoot], rows: tuple[Float[Array, "N D"], Float[Array, "N P"]]):
+    (layer, root), (x, y) = shared, rows
+    A = root.solve(Kuf(layer.inducing, layer.kernel, x[None]))
+    residual = y - layer.mean(x)
     AA = matmul(A, jnp.swapaxes(A, -1, -2))
-    variance = jnp.sum(layer.kernel.diag(rows) * weights, axis=-1)
+    variance = jnp.sum(layer.kernel.diag(x[None]), axis=-1)
     return AA, matmul(A, residual), jnp.sum(residual**2, axis=0), variance, jnp.sum(A**2, axis=(-2, -1))
-
-
-def _chunked_sums(layer: GPLayer, root: AbstractRoot, data: Dataset, chunk_rows: int):
-    """Chunks are recomputed in the backward pass, so that memory doesn't grow with the rows there either."""
-    N = data.x.shape[0]
-    padding = -N % chunk_rows
-
-    def chunks(array):
-        padded = jnp.concatenate([array, jnp.broadcast_to(array[:1], (padding, *array.shape[1:]))])
-        return padded.reshape(-1, chunk_rows, *array.shape[1:])
-
-    weights = (jnp.arange(N + padding) < N).astype(data.x.dtype).reshape(-1, chunk_rows)
-    part = jax.checkpoint(partial(_sums, layer, root))
-    zero = jax.tree.map(
-        lambda s: jnp.zeros(s.shape, s.dtype), jax.eval_shape(part, data.x[:1], data.y[:1], weights[0, :1])
-    )
-
-    def add(total, chunk):
-        return jax.tree.map(jnp.add, total, part(*chunk)), None
-
-    return lax.scan(add, zero, (chunks(data.x), chunks(data.y), weights))[0]
 
 
 def optimal_posterior(model: DeepGP, data: Dataset, chunk_rows: int | None = None) -> MeanField:

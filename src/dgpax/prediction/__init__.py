@@ -15,6 +15,7 @@ from ._input_noise import noisy_input_variance as noisy_input_variance
 from ._layers import draw_functions as draw_functions
 from ._layers import predict_layers as predict_layers
 from ._layers import sample_jointly as sample_jointly
+from ._leave_one_out import leave_folds_out as leave_folds_out
 from ._leave_one_out import leave_one_out as leave_one_out
 from ._likelihood import PredictedMoments as PredictedMoments
 from ._likelihood import class_probabilities as class_probabilities

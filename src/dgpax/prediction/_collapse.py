@@ -8,9 +8,9 @@ import numpy as np
 
 from ..covariances import IndependentProcesses
 from ..errors import InputError
-from ..fits import AbstractFit
+from ..fits import AbstractFit, with_posterior
 from ..layers import GPLayer, gp_layers
-from ._composition import LayerDraws, layer_draws, with_posterior
+from ._composition import LayerDraws, layer_draws
 
 MOST_ROWS = 100
 COLLAPSED = 0.01

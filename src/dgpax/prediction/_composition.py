@@ -12,7 +12,7 @@ import numpy as np
 
 from ..data import check_inputs
 from ..errors import InputError
-from ..fits import AbstractFit, Fit, Functions
+from ..fits import AbstractFit, Functions, with_posterior
 from ..layers import gp_layers, refuse_latents
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
@@ -57,13 +57,6 @@ def layer_draws(
         raise InputError(f"layer_draws(num_draws=...) must be at least 2 to show a spread; got {num_draws}.")
     rows = check_inputs(x, fitted.num_inputs, fitted.input_names)
     return _draws(model, own.posterior, rows, _checked(at, model, rows), jr.key(seed), num_draws)
-
-
-def with_posterior(fitted: AbstractFit, what: str) -> Fit:
-    """The fit, if it believes something about every layer by itself."""
-    if not isinstance(fitted, Fit):
-        raise InputError(f"{what} is for a Fit, whose posterior is of all layers; got {type(fitted).__name__}.")
-    return fitted
 
 
 @eqx.filter_jit

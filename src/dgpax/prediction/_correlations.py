@@ -8,8 +8,8 @@ import equinox as eqx
 import numpy as np
 
 from ..errors import InputTypeError
-from ..fits import Fit
-from ..layers import GPLayer
+from ..fits import AbstractFit, with_posterior
+from ..layers import gp_layers
 from ..linalg import BlockPattern
 from ..posteriors import AbstractPosterior, Chain, Coupled, GaussianBlock, Layers, MeanField, Particles
 from ..typing import Array, Float, Int
@@ -24,20 +24,19 @@ class InducingCovariance(NamedTuple):
     process: Int[np.ndarray, " K"]
 
 
-def inducing_covariance(fitted: Fit) -> InducingCovariance:
+def inducing_covariance(fitted: AbstractFit) -> InducingCovariance:
     """Cov[v] under a Gaussian posterior (u = R v with RRᵀ = Kuu), or the sample covariance of a sampler's draws."""
-    layers, posterior = fitted.model.layers, fitted.posterior
-    blocks = _blocks(posterior, layers)
-    widths = [layer.processes().num_blocks(layer.num_outputs) if isinstance(layer, GPLayer) else 0 for layer in layers]
-    sizes = [layer.own_inducing().num_inducing if isinstance(layer, GPLayer) else 0 for layer in layers]
-    layer = np.repeat(np.arange(len(layers)), widths)
-    process = np.concatenate([np.arange(width) for width in widths])
-    there = np.arange(blocks.shape[-1]) < np.array(sizes)[layer, None]
+    own = with_posterior(fitted, "inducing_covariance()")
+    blocks, layers = _blocks(own.posterior, own.model.layers), gp_layers(own.model.layers)
+    widths = [layer.num_blocks for layer in layers.values()]
+    sizes = [layer.own_inducing().num_inducing for layer in layers.values()]
+    layer, process = np.repeat(list(layers), widths), np.concatenate([np.arange(width) for width in widths])
+    there = np.arange(blocks.shape[-1]) < np.repeat(sizes, widths)[:, None]
     whole = np.moveaxis(blocks, 1, 2).reshape(there.size, there.size)[np.ix_(there.ravel(), there.ravel())]
     return InducingCovariance(whole, np.repeat(layer, there.sum(axis=1)), np.repeat(process, there.sum(axis=1)))
 
 
-def layer_correlations(fitted: Fit) -> Float[np.ndarray, "L L"]:
+def layer_correlations(fitted: AbstractFit) -> Float[np.ndarray, "L L"]:
     """The root mean square of the correlation coefficients between the inducing outputs of any two GP layers.
 
     On the diagonal, of those within the layer, each with the others. All are 0 under a prior, and all off the diagonal

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import InputError
-from ..fits import Fit
+from ..fits import AbstractFit, with_posterior
 from ..inducing import Points
 from ..kernels import AbstractKernel
 from ..layers import GPLayer, gp_layers
@@ -31,7 +31,7 @@ class NoisyInputVariance(NamedTuple):
         return self.variance + jnp.sum(jnp.asarray(input_variance) * (self.slope + self.curvature), axis=-1)
 
 
-def noisy_input_variance(fitted: Fit, x, *, layer: int = 0) -> NoisyInputVariance:
+def noisy_input_variance(fitted: AbstractFit, x, *, layer: int = 0) -> NoisyInputVariance:
     """How a layer's variance answers to noise in its inputs, to second order [CU, eq. 11].
 
     With mean μ(x) and variance σ²(x), Var f(x + ε) = E σ²(x + ε) + Var μ(x + ε) ≈ σ² + Var ε · (μ'² + ½ (σ²)''). The
@@ -39,18 +39,18 @@ def noisy_input_variance(fitted: Fit, x, *, layer: int = 0) -> NoisyInputVarianc
     ½ (σ²)''. Where inducing points cover the inputs the curvature is hardly ever below zero, so that independent
     layers have to give up their variance for a good fit. `x` are inputs of the layer, in the model's units.
     """
-    model, own = fitted.model, jnp.asarray(x)
-    layers = gp_layers(model.layers)
+    posterior, own = with_posterior(fitted, "noisy_input_variance()").posterior, jnp.asarray(x)
+    layers = gp_layers(fitted.model.layers)
     if layer not in layers:
         raise InputError(f"noisy_input_variance(layer={layer}) needs the number of a GP layer.")
     if own.ndim != 2:
         raise InputError(f"noisy_input_variance(x=...) needs inputs of shape (N, D); got {own.shape}.")
-    if isinstance(fitted.posterior, PointsAsLocations) and layer > 0:
+    if isinstance(posterior, PointsAsLocations) and layer > 0:
         raise InputError(
             "Under points as locations a layer behind the first has no mean and variance of its own: its inducing "
             "locations are random. Use layer_draws."
         )
-    return _answer(layer, layers[layer], fitted.posterior, fitted.posterior.begin(model.layers), own)
+    return _answer(layer, layers[layer], posterior, posterior.begin(fitted.model.layers), own)
 
 
 def curvature_given_points(

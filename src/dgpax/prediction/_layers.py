@@ -8,7 +8,7 @@ import equinox as eqx
 import jax.random as jr
 
 from ..distributions import Gaussian, Mixture
-from ..fits import NUM_FEATURES, AbstractFit, Fit, require_fit
+from ..fits import NUM_FEATURES, AbstractFit, require_fit, with_posterior
 from ..layers import GPLayer
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
@@ -16,14 +16,15 @@ from ..propagate import Draws, Noise, even_noise, for_rows, outputs_of, walk
 from ..typing import Array, Float, RandomKey
 
 
-def predict_layers(fitted: Fit, x, *, num_samples: int = 100, seed: int = 0) -> tuple[Gaussian | Mixture, ...]:
+def predict_layers(fitted: AbstractFit, x, *, num_samples: int = 100, seed: int = 0) -> tuple[Gaussian | Mixture, ...]:
     """The distribution of every GP layer's output at the rows of x, in the model's units; the last is f itself.
 
     The first layer's is Gaussian, those behind it are mixtures over samples.
     """
-    inputs, num_samples = fitted.inputs(x), fitted.posterior.suitable_samples(num_samples)
-    noise = even_noise(fitted.model.layers, num_samples, seed, inputs.dtype)
-    outputs = _outputs(fitted.model, fitted.posterior, inputs, jr.key(seed), noise, num_samples)
+    own, inputs = with_posterior(fitted, "predict_layers()"), fitted.inputs(x)
+    num_samples = own.posterior.suitable_samples(num_samples)
+    noise = even_noise(own.model.layers, num_samples, seed, inputs.dtype)
+    outputs = _outputs(own.model, own.posterior, inputs, jr.key(seed), noise, num_samples)
     return tuple(q if q.mean.ndim == 2 else Mixture(q) for q in outputs)
 
 

@@ -45,7 +45,7 @@ def predict_moments(fitted: AbstractFit, x, *, num_samples: int = 100, seed: int
     """
 
     def of_part(f, rows):
-        return _moments(f.model, f.model.likelihood.for_expectation(f))
+        return _moments(f.model, f.for_expectation())
 
     return by_chunks(fitted, x, num_samples, seed, of_part, _total_moments)
 
@@ -60,15 +60,15 @@ def predict_quantiles(
         raise InputError(f"Quantiles lie between 0 and 1; got {levels!r}.")
     wanted, models = jnp.asarray(probabilities), [part.model for _, part in fitted.parts]
 
-    def combine(weights, marginals):
-        gaussians = [components(model, q) for model, q in zip(models, marginals, strict=True)]
+    def combine(weights, latent):
+        gaussians = [components(model, q) for model, q in zip(models, latent, strict=True)]
         known = [q for q in gaussians if q is not None]
         if len(known) == len(gaussians):
             return _quantiles(fitted.model, mixture_of_parts(fitted, known), wanted)
-        drawn = [_drawn(model, q, DRAWS // len(models)) for model, q in zip(models, marginals, strict=True)]
+        drawn = [_drawn(model, q, DRAWS // len(models)) for model, q in zip(models, latent, strict=True)]
         return _weighted_quantiles(drawn, weights, wanted)
 
-    return by_chunks(fitted, x, num_samples, seed, lambda f, rows: f.marginal(), combine)
+    return by_chunks(fitted, x, num_samples, seed, lambda f, rows: f.for_expectation(), combine)
 
 
 def class_probabilities(fitted: AbstractFit, x, *, num_samples: int = 100, seed: int = 0) -> Float[Array, "N C"]:
@@ -81,7 +81,7 @@ def class_probabilities(fitted: AbstractFit, x, *, num_samples: int = 100, seed:
             )
 
     def of_part(f, rows):
-        return _probabilities(f.model.likelihood, f.model.likelihood.for_expectation(f))
+        return _probabilities(f.model.likelihood, f.for_expectation())
 
     return by_chunks(fitted, x, num_samples, seed, of_part, _average)
 
@@ -187,17 +187,17 @@ def _quantiles(model: DeepGP, q: Gaussian | Mixture, levels: Float[Array, " L"])
 
 
 @eqx.filter_jit
-def _drawn(model: DeepGP, q: Gaussian, total: int) -> Float[Array, "S N P"]:
+def _drawn(model: DeepGP, q: AnyGaussian, total: int) -> Float[Array, "S N P"]:
     """Draws of new observations, at least so many, that use the same random numbers in every row."""
-    draws = -(-total // (q.mean.shape[0] if q.mean.ndim == 3 else 1))
+    draws, rows = -(-total // (q.mean.shape[0] if q.mean.ndim == 3 else 1)), q.mean.ndim - 2
 
-    def of_row(mean, variance):
+    def of_row(q):
         key_f, key_y = jr.split(jr.key(1))
-        f = Gaussian(mean[..., None, :], variance[..., None, :]).sample(key_f, draws)
+        f = jax.tree.map(lambda leaf: jnp.expand_dims(leaf, rows), q).sample(key_f, draws)
         y = model.likelihood.sample(key_y, f)
         return y.reshape(-1, y.shape[-1])
 
-    values = jax.vmap(of_row, in_axes=-2, out_axes=1)(q.mean, q.variance)
+    values = jax.vmap(of_row, in_axes=rows, out_axes=1)(q)
     return values if model.scaling is None else model.scaling.invert_outputs(values)
 
 

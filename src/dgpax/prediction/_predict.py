@@ -12,9 +12,16 @@ from collections.abc import Callable, Sequence
 import equinox as eqx
 import numpy as np
 
-from ..distributions import AbstractDistribution, AbstractJointGaussian, Gaussian, JointMixture, Mixture
+from ..distributions import (
+    AbstractDistribution,
+    AbstractJointGaussian,
+    Gaussian,
+    GaussianOverOutputs,
+    JointMixture,
+    Mixture,
+)
 from ..errors import InputError
-from ..fits import AbstractFit, in_units_of, over_outputs, pooled
+from ..fits import AbstractFit, in_units_of, pooled
 from ..model import DeepGP
 from ._rows import by_chunks
 
@@ -42,7 +49,11 @@ def predict(fitted: AbstractFit, x, *, num_samples: int = 100, seed: int = 0) ->
     >>> bool((low < prediction.mean).all() and (prediction.mean < high).all())
     True
     """
-    answers = by_chunks(fitted, x, num_samples, seed, lambda f, rows: components(f.model, f.marginal()), _all_of_them)
+
+    def of_part(f, rows):
+        return components(f.model, f.for_expectation())
+
+    answers = by_chunks(fitted, x, num_samples, seed, of_part, _all_of_them)
     for (_, part), q in zip(fitted.parts, answers, strict=True):
         if q is None:
             raise InputError(
@@ -95,12 +106,12 @@ def predict_jointly(
     answers = []
     for _, part in fitted.parts:
         own = part.latent_jointly(part.inputs(x), over, num_samples=num_samples, seed=seed)
-        answers.append(over_outputs(own) if isinstance(own, Gaussian) else own)
+        answers.append(GaussianOverOutputs.of(own) if isinstance(own, Gaussian) else own)
     return fitted.model.joint_to_raw_units(_pooled(fitted, answers, JointMixture))
 
 
 @eqx.filter_jit
-def components(model: DeepGP, q: Gaussian) -> Gaussian | None:
+def components(model: DeepGP, q: Gaussian | GaussianOverOutputs) -> Gaussian | None:
     """Those of new observations, in the model's units, if their distribution is a mixture of Gaussians."""
     return model.likelihood.components(q)
 

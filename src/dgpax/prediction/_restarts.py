@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import InputError
-from ..fits import Fit
+from ..fits import AbstractFit
 from ._composition import layer_draws
 
 SAME = 0.95
@@ -43,7 +43,9 @@ class RestartComparison(NamedTuple):
         return f"fit {self.fit}, layer {self.layer} {found}."
 
 
-def compare_restarts(fits: Sequence[Fit], x, *, num_draws: int = 50, seed: int = 0) -> tuple[RestartComparison, ...]:
+def compare_restarts(
+    fits: Sequence[AbstractFit], x, *, num_draws: int = 50, seed: int = 0
+) -> tuple[RestartComparison, ...]:
     """Every fit but the first against the first one, inner layer by inner layer, by the averages of their outputs.
 
     Modes that differ by signs or by the order of a layer's outputs are the same composition seen in a mirror: one

@@ -43,6 +43,10 @@ class Asked(NamedTuple):
         """The outputs of a row, together where they depend on each other."""
         return self.fitted.latent_jointly(self.x, "outputs", num_samples=self.num_samples, seed=self.seed)
 
+    def for_expectation(self) -> Gaussian | AbstractJointGaussian:
+        """What moments, components and draws of new observations depend on."""
+        return self.model.likelihood.for_expectation(self)
+
 
 def by_chunks(
     fitted: AbstractFit,

@@ -3,7 +3,6 @@
 import abc
 
 import equinox as eqx
-import jax.numpy as jnp
 
 from ..conditional import Projection, project, whitened_cross
 from ..covariances import RuleTable
@@ -92,10 +91,7 @@ class AbstractOutputs(eqx.Module):
 
     def over_outputs(self) -> GaussianOverOutputs:
         """With the covariance between the outputs, [..., N, P, P], zeros included."""
-        q = self.by_row()
-        if isinstance(q, GaussianOverOutputs):
-            return q
-        return GaussianOverOutputs(q.mean, q.variance[..., None] * jnp.eye(q.mean.shape[-1], dtype=q.mean.dtype))
+        return GaussianOverOutputs.of(self.by_row())
 
     @abc.abstractmethod
     def over_both(self) -> GaussianOverBoth:

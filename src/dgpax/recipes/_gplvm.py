@@ -13,7 +13,7 @@ from ..inducing import distinct_rows
 from ._recipe import Recipe
 from ._rows import Rows
 from ._train import carry_out
-from ._ways import Plan, settling, suitable_batch_size
+from ._ways import Plan, settling
 
 NUM_INDUCING = 50
 MAX_STEPS = 1000
@@ -27,7 +27,7 @@ def train_gplvm(recipe: Recipe, y: np.ndarray, num_latents: int | None) -> Abstr
     num_inducing = min(recipe.num_inducing or NUM_INDUCING, most)
     model, _, method = gplvm(y, num_latents, num_inducing, encoder=True, seed=recipe.seed)
     data = Rows(np.zeros((len(y), 0)), y).padded()
-    engine = settling(True, suitable_batch_size(recipe, data), recipe.max_steps or MAX_STEPS)
+    engine = settling(True, recipe.max_steps or MAX_STEPS)
     return carry_out(recipe, Plan(model, data, method, engine), started)
 
 

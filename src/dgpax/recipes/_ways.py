@@ -19,7 +19,6 @@ from ..inference import (
     AbstractMethod,
     Exact,
     Gradient,
-    NaturalGradient,
     Sampling,
     Settling,
     Sparse,
@@ -38,8 +37,6 @@ LEAST_STEPS, STEPS_PER_ROW, MOST_STEPS = 500, 4, 2000
 ADAM_STEPS = 5000
 STRIDE_STEPS = 4000
 NUM_PARTICLES = 50
-BATCH_ROWS = 1000
-"""Rows per step where there are more and nothing else is said."""
 
 
 class Plan(NamedTuple):
@@ -60,13 +57,13 @@ def _variational(recipe: Recipe, rows: Rows) -> Plan:
     model, data = deep_model(recipe, rows, coupled=recipe.posterior != "mean-field")
     natural = takes_natural_steps(recipe)
     steps = natural_steps(data.num_rows) if natural else ADAM_STEPS
-    engine = settling(natural, suitable_batch_size(recipe, data), recipe.max_steps or steps)
+    engine = settling(natural, recipe.max_steps or steps)
     return Plan(model, data, Variational(posterior_at_prior(recipe.posterior, model.layers)), engine)
 
 
 def _sghmc(recipe: Recipe, rows: Rows) -> Plan:
     model, data = deep_model(recipe, rows, coupled=False)
-    return Plan(model, data, Sampling(), _sampler(recipe.max_steps, suitable_batch_size(recipe, data)))
+    return Plan(model, data, Sampling(), _sampler(recipe.max_steps))
 
 
 def _exact(recipe: Recipe, rows: Rows) -> Plan:
@@ -110,27 +107,21 @@ def takes_natural_steps(recipe: Recipe) -> bool:
     return recipe.posterior != "points-as-locations"
 
 
-def suitable_batch_size(recipe: Recipe, data: Dataset) -> int | None:
-    """None: all rows in every step."""
-    size = recipe.batch_size or BATCH_ROWS
-    return size if size < data.num_rows else None
-
-
 @lru_cache(maxsize=64)
-def settling(natural: bool, batch_size: int | None, max_steps: int) -> Settling:
+def settling(natural: bool, max_steps: int) -> Settling:
     """Cached, as an engine that is made anew has an optimiser of its own, and a program compiled for it."""
     settle_steps = max(1, min(200, max_steps // 3))
     if natural:
-        return Settling(engine=NaturalGradient(batch_size=batch_size), max_steps=max_steps, settle_steps=settle_steps)
-    engine = Gradient(batch_size=batch_size)  # too slow and noisy to tell when it is flat
+        return Settling(max_steps=max_steps, settle_steps=settle_steps)
+    engine = Gradient()  # too slow and noisy to tell when it is flat
     return Settling(engine=engine, max_steps=max_steps, settle_steps=settle_steps, patience=max_steps)
 
 
 @lru_cache(maxsize=64)
-def _sampler(max_steps: int | None, batch_size: int | None) -> SGHMC:
+def _sampler(max_steps: int | None) -> SGHMC:
     if max_steps is None:
-        return SGHMC(batch_size=batch_size)
-    return SGHMC(num_warmup=max_steps // 2, spacing=max(1, max_steps // 200), batch_size=batch_size)
+        return SGHMC()
+    return SGHMC(num_warmup=max_steps // 2, spacing=max(1, max_steps // 200))
 
 
 def _lbfgs(recipe: Recipe) -> LBFGS:

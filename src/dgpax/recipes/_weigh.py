@@ -17,7 +17,7 @@ from ..fits import AbstractFit, Ensemble, Fit, FitReport
 from ..inference import Exact, Variational, fit, fit_many
 from ..metrics import stacking_weights
 from ..posteriors import posterior_at_prior
-from ..prediction import leave_one_out, log_density
+from ..prediction import leave_folds_out, log_density
 from ._recipe import Recipe
 from ._rows import Rows
 from ._shape import shaped
@@ -62,11 +62,12 @@ def weigh(recipe: Recipe, rows: Rows, left: Callable[[], float | None]) -> Ensem
     trained, or not in time."""
     began = time.perf_counter()
     merged = rows.merged()
-    one = _one_layer(recipe, merged, left())
+    folds = np.random.default_rng(recipe.seed).permutation(len(merged.x)) % FOLDS
+    one = _one_layer(recipe, merged, folds, left())
     if left() == 0:
         return _alone(one, "There was no time for two layers.")
     try:
-        two = _two_layers(recipe, merged, one, left)
+        two = _two_layers(recipe, merged, folds, one, left)
     except NumericalError as error:
         return _alone(one, f"Two layers couldn't be trained: {error}")
     weights = _weights(one, two)
@@ -89,48 +90,49 @@ def _weights(one: Candidate, two: Candidate) -> np.ndarray:
     return weights / weights.sum()
 
 
-def _one_layer(recipe: Recipe, rows: Rows, seconds: float | None) -> Candidate:
+def _one_layer(recipe: Recipe, rows: Rows, folds: np.ndarray, seconds: float | None) -> Candidate:
     began = time.perf_counter()
     data = rows.repeated("exact")
     method = Exact(hyperparameters="averaged" if data.num_rows <= AVERAGED_UP_TO else "point")
     model = shaped(gp_regression(data, gaps=rows.gaps), recipe.kernel, rows)
     fitted = fit(model, data, method, max_seconds=seconds, progress=recipe.progress)
-    ends = np.cumsum(rows.counts.astype(int))
-    densities = np.asarray(leave_one_out(fitted))[ends - 1]
+    counts = rows.counts.astype(int)
+    densities = leave_folds_out(fitted, np.repeat(folds, counts))[np.cumsum(counts) - 1]
     return Candidate("one layer, exact", fitted, densities, fitted.report.objective_end, time.perf_counter() - began)
 
 
-def _two_layers(recipe: Recipe, rows: Rows, one: Candidate, left: Callable[[], float | None]) -> Candidate:
+def _two_layers(
+    recipe: Recipe, rows: Rows, folds: np.ndarray, one: Candidate, left: Callable[[], float | None]
+) -> Candidate:
     """The start that is ahead after a short race, trained to its end.
 
     What it says of a fold's rows is said after as many steps without these as lead from a start to where the race ends:
-    hyperparameters have seen them, as they have in `leave_one_out`.
+    hyperparameters have seen them, as they have in `leave_folds_out`.
     """
     began = time.perf_counter()
     model, data = deep_model(recipe, rows, coupled=False)
     steps = recipe.max_steps or natural_steps(data.num_rows)
-    race = settling(True, None, min(RACE_STEPS, steps))
+    race = settling(True, min(RACE_STEPS, steps))
     method = Variational(posterior_at_prior(recipe.posterior, model.layers), hold_first=(f"*.{NOISE}",))
     begun = starts(model, one.fitted)
     fits = fit_many(begun, [data] * len(begun), method, engine=race, max_seconds=left(), progress=recipe.progress)
     ahead = fits[int(np.argmax([_bound(fitted) for fitted in fits]))]
     fitted = fit(
-        ahead.model, data, Variational(ahead.posterior), engine=settling(True, None, steps), seed=recipe.seed,
+        ahead.model, data, Variational(ahead.posterior), engine=settling(True, steps), seed=recipe.seed,
         max_seconds=left(), progress=recipe.progress,
     )  # fmt: skip
     bound = _bound(fitted)
     if left() == 0:
         return Candidate("two layers", fitted, None, bound, time.perf_counter() - began)
-    fold = np.random.default_rng(recipe.seed).permutation(len(rows.x)) % FOLDS
     densities = np.zeros(len(rows.x))
     without = fit_many(
-        [fitted.model] * FOLDS, [_without(data, fold == number) for number in range(FOLDS)],
+        [fitted.model] * FOLDS, [_without(data, folds == number) for number in range(FOLDS)],
         [dataclasses.replace(method, posterior=fitted.posterior)] * FOLDS, engine=race, max_seconds=left(),
         progress=recipe.progress,
     )  # fmt: skip
     for number, other in enumerate(without):
-        held_out = Dataset(jnp.asarray(rows.x[fold == number]), jnp.asarray(rows.y[fold == number]))
-        densities[fold == number] = log_density(other, held_out, num_samples=NUM_SAMPLES)
+        held_out = Dataset(jnp.asarray(rows.x[folds == number]), jnp.asarray(rows.y[folds == number]))
+        densities[folds == number] = log_density(other, held_out, num_samples=NUM_SAMPLES)
     return Candidate("two layers", fitted, densities, bound, time.perf_counter() - began)
 
 

@@ -8,7 +8,7 @@ from ..data import Dataset
 from ..errors import DgpaxError
 from ..fits import AbstractFit
 from ..kernels import ActiveDimensions, Product, Sum
-from ..layers import Append, GPLayer, LatentVariables
+from ..layers import AbstractLayer, Append, GPLayer, LatentVariables
 from ..prediction import LayerDraws, compositional_report, layer_draws
 from ._html import Tag, section, table, tag
 from ._svg import Axes, chart, line, spanning
@@ -29,12 +29,12 @@ def layers_section(fitted: AbstractFit, data: Dataset, seed: int = 0) -> Tag:
     )
 
 
-def _describe(index: int, layer) -> tuple[str, str, str, str]:
-    if isinstance(layer, GPLayer):
-        inducing = layer.inducing
+def _describe(index: int, layer: AbstractLayer) -> tuple[str, str, str, str]:
+    if isinstance(gp := layer.random, GPLayer):
+        own, inducing = "" if gp is layer else f"{type(layer).__name__} of a ", gp.inducing
         held = "none: exact" if inducing is None else f"{inducing.num_inducing} {type(inducing).__name__.lower()}"
-        parts = f"Gaussian process, {_kernel(layer.kernel)}, mean {type(layer.mean).__name__.lower()}"
-        return str(index), parts, str(layer.num_outputs), held
+        parts = f"{own}Gaussian process, {_kernel(gp.kernel)}, mean {type(gp.mean).__name__.lower()}"
+        return str(index), parts, str(gp.num_outputs), held
     if isinstance(layer, LatentVariables):
         return str(index), "latent variables beside the inputs", f"+ {layer.num_latents}", ""
     if isinstance(layer, Append):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import equinox as eqx
 import jax
@@ -80,6 +80,8 @@ class MonteCarloEM(AbstractEngine):
 
     A step is one iteration. Groups of chains run side by side in threads, outside a program.
     """
+
+    needs_all_rows: ClassVar[bool] = True
 
     sampler: AbstractSampler = PCN()
     schedule: Schedule = eqx.field(static=True, default=Schedule())

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 
-from ..linalg import matmul, safe_cholesky, solve_lower
+from ..inducing import gains_in_bound
+from ..linalg import matmul, solve_lower
 from ..typing import Array, Float, Int, Scalar
 from ._bound import Factors
 from ._covariance import AbstractCovariance
@@ -38,23 +39,10 @@ def addition_gains(
     y: Float[Array, "N P"],
     noise_variance: Scalar,
 ) -> Float[Array, " J"]:
-    """F_V with the row j as one more inducing point less F_V without it, for all candidates: O(N·M·(M + J)).
-
-    With A = L⁻¹K_mn, B = I + AAᵀ/γ², α = (k_j − A_jᵀA)/√d_j, d_j = k_jj − |A_j|², b = Aα/γ²,
-    s = 1 + |α|²/γ² − bᵀB⁻¹b and e = αᵀy − bᵀB⁻¹Ay: ΔF = −½ log s + e²/(2γ⁴s) + |α|²/(2γ²). It is 0 for a row that
-    the inducing points determine. Columns of zeros in A stand for points that aren't there yet.
-    """
-    P = y.shape[1]
-    B = jnp.eye(A.shape[1], dtype=A.dtype) + matmul(A.T, A) / noise_variance
-    root = safe_cholesky(B, jitter=0.0).factor
+    """F_V with the row j as one more inducing point less F_V without it; 0 for rows that the inducing points
+    determine."""
     residual, left, free = _residuals(covariance, features, A, candidates)
-    products = matmul(jnp.concatenate([A, y], axis=1).T, residual) / jnp.sqrt(left)
-    b = solve_lower(root, products[:-P]) / noise_variance
-    norm = jnp.sum(residual**2, axis=0) / (left * noise_variance)
-    s = 1.0 + norm - jnp.sum(b**2, axis=0)
-    e = products[-P:] - matmul(solve_lower(root, matmul(A.T, y)).T, b)
-    gains = 0.5 * P * (norm - jnp.log(s)) + 0.5 * jnp.sum(e**2, axis=0) / (noise_variance**2 * s)
-    return jnp.where(free, gains, 0.0)
+    return jnp.where(free, gains_in_bound(A, residual, left, y, noise_variance), 0.0)
 
 
 def new_columns(

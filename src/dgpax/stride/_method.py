@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -60,6 +61,8 @@ class Stride(AbstractMethod):
     With a `likelihood` other than Gaussian noise the top layer can't be integrated out and is sampled too: chains take
     longer, and the inducing points stay where they are first.
     """
+
+    needs_all_rows: ClassVar[bool] = True
 
     num_inducing: int | None = eqx.field(static=True, default=50)
     num_particles: int = eqx.field(static=True, default=50)

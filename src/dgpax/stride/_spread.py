@@ -10,12 +10,9 @@ import jax.random as jr
 
 from ..errors import InputError
 from ..fits import PriorDraws
-from ..linalg import matmul, safe_cholesky, solve_lower
+from ..linalg import matmul, safe_cholesky, smallest_spread, solve_lower
 from ..typing import Array, Float, RandomKey
 from ._covariance import AbstractCovariance, Stationary
-
-SMALLEST_SPREAD = 1e-9
-"""Of the variance, added where rounding makes a covariance indefinite: a standard deviation of 3e-5."""
 
 ROUNDED = 1e-6
 """Of the variance, below which a layer's draws by row shrink to nothing: a thousandth of its standard deviation."""
@@ -86,6 +83,5 @@ def random_function(
 
 def smallest_root(covariance: Float[Array, "K K"], prior: AbstractCovariance) -> Float[Array, "K K"]:
     """The Cholesky factor of a covariance that may have next to nothing left."""
-    floor = max(SMALLEST_SPREAD, 10.0 * float(jnp.finfo(covariance.dtype).eps))
-    eye = jnp.eye(covariance.shape[0], dtype=covariance.dtype)
-    return safe_cholesky(covariance + floor * prior.variance * eye).factor
+    floor = smallest_spread(covariance.dtype) * prior.variance
+    return safe_cholesky(covariance + floor * jnp.eye(covariance.shape[0], dtype=covariance.dtype)).factor

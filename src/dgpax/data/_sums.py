@@ -1,8 +1,10 @@
-"""Sums over rows, a chunk at a time."""
+"""Sums over rows: the only reduction there is, a chunk at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -33,30 +35,34 @@ def aligned(rows: PyTree, weights: Float[Array, " N"] | None) -> tuple[PyTree, F
 
 
 def sum_over_rows(
-    function: Callable[[PyTree, PyTree], Float[Array, ""]], shared: PyTree, rows: PyTree, chunk_rows: int | None
-) -> Float[Array, ""]:
+    function: Callable[[PyTree, PyTree], Any], shared: PyTree, rows: PyTree, chunk_rows: int | None
+) -> Any:
     """Σ function(shared, chunk) over chunks of rows: arrays whose first axis is the row.
 
-    A chunk's value and gradient are computed together, so that its intermediates stay in the cache and nothing is
-    computed twice; the gradient by `shared` is added up. It can't be differentiated by `rows` if there are chunks.
+    The sum is an array or a tree of arrays. If it is one number, a chunk's value and gradient by `shared` are computed
+    together, so that its intermediates stay in the cache and nothing is computed twice; such a sum can't be
+    differentiated by `rows`. Else chunks are computed again in the backward pass.
     """
     num_rows = jax.tree.leaves(rows)[0].shape[0]
     if chunk_rows is None or chunk_rows >= num_rows:
         return function(shared, rows)
-    return _chunked(shared, rows, function, chunk_rows)
+    sums = jax.tree.leaves(jax.eval_shape(function, shared, rows))
+    if len(sums) == 1 and sums[0].shape == ():
+        return _number(shared, rows, function, chunk_rows)
+    return _add_up(jax.checkpoint(partial(function, shared)), rows, chunk_rows)
 
 
 @eqx.filter_custom_vjp
-def _chunked(shared, rows, function, chunk_rows):
+def _number(shared, rows, function, chunk_rows):
     return _add_up(lambda chunk: function(shared, chunk), rows, chunk_rows)
 
 
-@_chunked.def_fwd
+@_number.def_fwd
 def _forward(perturbed, shared, rows, function, chunk_rows):
     return _add_up(lambda chunk: eqx.filter_value_and_grad(function)(shared, chunk), rows, chunk_rows)
 
 
-@_chunked.def_bwd
+@_number.def_bwd
 def _backward(gradient, cotangent, perturbed, shared, rows, function, chunk_rows):
     return jax.tree.map(lambda leaf: leaf * cotangent.astype(leaf.dtype), gradient)
 
