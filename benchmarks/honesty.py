@@ -29,8 +29,8 @@ from dgpax.report import Judgement, judge_distribution, verdict
 
 TITLE = "Does the verdict of a report earn its word?"
 INTRODUCTION = """\
-100 generated tables with three inputs: exact GPs with Gaussian noise, trained on 150 rows and judged on 600 others, where
-the noise is Gaussian, uniform, heavy-tailed, skewed or depends on the inputs, and 60 of the predictions are spoilt by a
+100 generated tables with three inputs: exact GPs with Gaussian noise, trained on 150 rows and judged on 600 others.
+The noise is Gaussian, uniform, heavy-tailed, skewed or depends on the inputs, and 60 of the predictions are spoilt by a
 standard deviation that is wrong by a factor from 0.5 to 1.8. "Off" is how far the share of 20,000 fresh targets inside
 their intervals is from what was stated, at the worst of the levels 50, 80, 90, 95 and 99%."""
 TABLES = (
@@ -100,7 +100,8 @@ def judged_table(seed: int) -> Record:
     off = max(covered, key=lambda level: abs(covered[level] - level))
     most = abs(covered[off] - off)
     truth = "off by more than ten points" if most > BEYOND else "between" if most > WITHIN else "within three points"
-    return {"kind": "verdict", "truth": truth, "honest": float(found.word == "Honest"), "off": most, "seed": seed, "noise": kind, "factor": factor, "word": found.word, "sentence": found.sentence,
+    return {"kind": "verdict", "truth": truth, "honest": float(found.word == "Honest"), "off": most, "seed": seed,
+            "noise": kind, "factor": factor, "word": found.word, "sentence": found.sentence,
             "most_off": covered[off] - off, "at": off,
             **{f"coverage {level}": share for level, share in covered.items()}}  # fmt: skip
 

@@ -106,8 +106,8 @@ def test_missing_targets_and_inputs_that_say_nothing():
 
 
 def test_the_benchmark_counts_words_by_the_truth():
-    records = [{"word": word, "truth": truth} for word, truth in
-               [("Honest", "within"), ("Cautious", "within"), ("Honest", "between"), ("Overconfident", "beyond")]]  # fmt: skip
+    said = [("Honest", "within"), ("Cautious", "within"), ("Honest", "between"), ("Overconfident", "beyond")]
+    records = [{"word": word, "truth": truth} for word, truth in said]
     found = summary(records)
     assert [(part["tables"], part["honest"]) for part in found.values()] == [(2, 1), (1, 1), (1, 0)]
 
