@@ -106,7 +106,7 @@ def judged_table(seed: int) -> Record:
             **{f"coverage {level}": share for level, share in covered.items()}}  # fmt: skip
 
 
-def summary(records: list[Record]) -> dict[str, dict]:
+def summary(records: Sequence[Record]) -> dict[str, dict]:
     """How often "Honest" was said where coverage is off by more than ten points, where it is within three, and between
     the two."""
     answer = {}
