@@ -56,8 +56,16 @@ def write(folder: Path, *records, command="python -m benchmarks.regression") -> 
     )
 
 
-def test_the_page_is_what_the_files_say():
-    assert report.PAGE.read_text("utf-8") == report.render(), "run: python -m benchmarks.report"
+def test_the_pages_are_what_the_files_say():
+    for path, text in report.pages().items():
+        assert path.read_text("utf-8") == text, f"{path}: run python -m benchmarks.report"
+
+
+def test_a_benchmark_without_a_page_is_named(tmp_path):
+    content = json.loads(write(tmp_path, FIT).read_text("utf-8"))
+    (tmp_path / "a.json").write_text(json.dumps(content | {"benchmark": "nowhere"}))
+    with pytest.raises(ValueError, match="No page is named for nowhere"):
+        report.pages(tmp_path)
 
 
 def test_the_page_without_files(tmp_path):

@@ -64,7 +64,7 @@ if _typing.TYPE_CHECKING:  # what type checkers see; at run time everything is i
     from .prediction import predict_latent as predict_latent
     from .settings import cache_compilations as cache_compilations
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 _PACKAGES = {
     "alignment", "covariances", "data", "design", "distributions", "errors", "estimators", "expectations", "fits",
     "inducing", "inference", "interop", "kernels", "layers", "likelihoods", "linalg", "means", "metrics", "objectives",
