@@ -18,6 +18,7 @@ from ..linalg import AbstractRoot, matmul
 from ..model import DeepGP
 from ..parameters import find
 from ..posteriors import noise_variances, one_gp_layer
+from ..programs import compiled
 from ..typing import Array, Float
 from ._collapsed import CollapsedBoundTerms
 from ._evidence import LOG_2PI, _log_density
@@ -48,7 +49,7 @@ class FourierStatistics(eqx.Module):
         return cls(*total, first_row=data.x[:1], num_rows=data.num_rows)
 
 
-@eqx.filter_jit
+@compiled
 def _sums(layer: GPLayer, x: Float[Array, "B D"], y: Float[Array, "B P"]):
     features = Kuf(layer.inducing, layer.kernel, x[None])[0]
     residual = y - layer.mean(x)

@@ -16,6 +16,7 @@ from ..fits import AbstractFit, Fit, Functions
 from ..layers import gp_layers, refuse_latents
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
+from ..programs import compiled
 from ..propagate import input_widths, walk
 from ..typing import Array, Float, RandomKey
 
@@ -66,7 +67,7 @@ def with_posterior(fitted: AbstractFit, what: str) -> Fit:
     return fitted
 
 
-@eqx.filter_jit
+@compiled
 def _draws(
     model: DeepGP,
     posterior: AbstractPosterior,

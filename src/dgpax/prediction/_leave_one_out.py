@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
@@ -12,6 +11,7 @@ from ..fits import AbstractFit, Fit
 from ..linalg import solve_lower_transposed
 from ..model import DeepGP
 from ..posteriors import ExactPosterior
+from ..programs import compiled
 from ..typing import Array, Float
 
 LOG_2PI = 1.8378770664093453
@@ -42,7 +42,7 @@ def leave_one_out(fitted: AbstractFit) -> Float[Array, " N"]:
     return -logsumexp(jnp.stack(each), axis=0)
 
 
-@eqx.filter_jit
+@compiled
 def _log_densities(model: DeepGP, posterior: ExactPosterior) -> Float[Array, " N"]:
     """r_n = [K⁻¹y]_n/[K⁻¹]_nn is the error of the mean, 1/[K⁻¹]_nn the variance."""
     L = posterior.root.factor
