@@ -71,7 +71,8 @@ _PACKAGES = {
     "parameters", "plot", "posteriors", "prediction", "report", "sensitivity", "stride", "warps",
 }  # fmt: skip
 _INTERNAL = {
-    "architectures", "conditional", "io", "model", "propagate", "recipes", "settings", "storage", "typing", "uncertain",
+    "architectures", "conditional", "io", "model", "programs", "propagate", "recipes", "settings", "storage", "typing",
+    "uncertain",
 }  # fmt: skip
 _HOMES = {
     "architectures": ("compare_with_one_layer", "decoder", "deep_gp", "dsvi", "gp_regression", "gplvm",

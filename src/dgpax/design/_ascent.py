@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ..programs import compiled
 from ..typing import Array, Bool, Float
 from ._base import AbstractCriterion
 from ._beliefs import Beliefs
@@ -37,13 +37,13 @@ class Task(NamedTuple):
         return scores if self.survival is None else (scores - self.floor) * self.survival(u)
 
 
-@eqx.filter_jit
+@compiled
 def scored(task: Task, u: Float[Array, "N D"]) -> Float[Array, " N"]:
     """What every point is worth."""
     return task.worth(u)
 
 
-@eqx.filter_jit
+@compiled
 def ascended(task: Task, starts: Float[Array, "K D"], free: Bool[Array, " D"]) -> Float[Array, "K D"]:
     """The best point on each way up, by Adam with shrinking steps; only free coordinates move."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import jax
 import jax.numpy as jnp
 import jax.random as jr
 from jax.scipy.special import erf, ndtr, ndtri
 
 from ..errors import InputError
+from ..programs import compiled
 from ..typing import Array, ArrayLike, Float, RandomKey
 from ._base import AbstractDistribution, as_probability, safe_sqrt
 
@@ -64,7 +64,7 @@ class Gaussian(AbstractDistribution):
         return Gaussian(shift + scale * self.mean, scale**2 * self.variance)
 
 
-@jax.jit
+@compiled
 def _quantile(gaussian: Gaussian, p: Float[Array, "..."]) -> Float[Array, "..."]:
     stddev = gaussian.stddev
     return gaussian.mean + jnp.where(stddev > 0, stddev * ndtri(p), 0.0)

@@ -13,6 +13,7 @@ from jax.scipy.special import logsumexp
 
 from ..errors import InputError
 from ..linalg import einsum
+from ..programs import compiled
 from ..typing import Array, ArrayLike, Float, RandomKey
 from ._base import AbstractDistribution, as_probability
 from ._root import invert_cdf
@@ -106,7 +107,7 @@ class Mixture(AbstractDistribution):
 
 
 @jax.custom_jvp
-@jax.jit
+@compiled
 def _quantile(mixture: Mixture, p: Float[Array, "..."]) -> Float[Array, "..."]:
     quantiles = mixture._each(lambda component: component.quantile(p))
     weights = _along_first(mixture.weights, quantiles)
@@ -135,7 +136,7 @@ def _quantile_jvp(primals, tangents):
     return root, jnp.where(supported, (p_moves - cdf_moves) / jnp.where(supported, density, 1.0), 0.0)
 
 
-@jax.jit
+@compiled
 def _expected_difference(mixture: Mixture, other: Mixture) -> Float[Array, "..."]:
     @jax.checkpoint
     def add(total, weighted):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +13,7 @@ from botorch.models.ensemble import EnsembleModel  # pyright: ignore[reportMissi
 
 from ..fits import NUM_FEATURES, AbstractFit
 from ..inference import check_count
+from ..programs import compiled
 from ..typing import Array, Float
 
 NUM_DRAWS = 128
@@ -66,12 +66,12 @@ class _Evaluated(torch.autograd.Function):
         return torch.as_tensor(moved, dtype=grad.dtype, device=grad.device), None
 
 
-@eqx.filter_jit
+@compiled
 def _values(functions: Callable, x: Float[Array, "N D"]) -> Float[Array, "S N P"]:
     return functions(x)
 
 
-@eqx.filter_jit
+@compiled
 def _pulled_back(functions: Callable, x: Float[Array, "N D"], slopes: Float[Array, "S N P"]) -> Float[Array, "N D"]:
     return jax.vjp(functions, x)[1](slopes)[0]
 
