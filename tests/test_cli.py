@@ -19,7 +19,7 @@ from dgpax.cli import _methods, app, main
 from dgpax.cli._compare import verdict
 from dgpax.cli._doctor import Check, _tried
 from dgpax.cli._methods import Scored, gradient_boosting
-from dgpax.cli._source import Choice, Source, _held_out, read_source
+from dgpax.cli._source import Choice, Source, held_out, prepared, read_source
 from dgpax.data import Encoding
 from dgpax.errors import DgpaxWarning, InputError, ModelFileError, UnknownNameError
 
@@ -83,10 +83,9 @@ def test_the_same_table_is_the_same_problem_by_every_way(tmp_path, monkeypatch):
 
     for place in (recipes, _methods, estimators._base):
         monkeypatch.setattr(place, "train", taken)
-    held_out = _held_out(40, Choice())
-    frame = pd.read_csv(path)[~held_out]
+    frame = pd.read_csv(path)[~held_out(prepared(str(path), Choice()).table, Choice())]
     for ask in (
-        lambda: run("fit", str(path)),
+        lambda: run("fit", str(path), "--keep-held-out"),
         lambda: _methods.deep_gp(read_source(str(path), Choice()), 75.0, 0),
         lambda: dgpax.DeepGPRegressor().fit(
             frame.drop(columns="price").assign(built=pd.to_datetime(frame["built"])), frame["price"]
