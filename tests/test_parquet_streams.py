@@ -27,7 +27,7 @@ def _gaps(values: list, *places: int) -> list:
 
 def _frame() -> pd.DataFrame:
     places = [["sea", "town", ""][i] for i in RNG.integers(0, 3, N)]
-    start = datetime(2020, 1, 1, tzinfo=UTC)
+    times = [datetime(2020, 1, 1, tzinfo=UTC) + timedelta(hours=7 * i) for i in range(N)]
     return pd.DataFrame(
         {
             "size": RNG.normal(size=N),
@@ -37,7 +37,7 @@ def _frame() -> pd.DataFrame:
             "count": np.arange(N),
             "new": pd.Series(_gaps((RNG.normal(size=N) > 0).tolist(), 5), dtype="object"),
             "kind": pd.Categorical(np.where(RNG.normal(size=N) > 0, "a", "b")),
-            "built": pd.Series([start + timedelta(hours=7 * i) for i in range(N)]),
+            "built": pd.Series(_gaps(times, 4), dtype="datetime64[us, UTC]"),
             "lasted": pd.to_timedelta(RNG.integers(1, 99, N), unit="h"),
             "price": RNG.normal(size=N),
         }
@@ -68,6 +68,7 @@ def test_the_encoding_is_that_of_memory_to_the_last_bit(table):
     inputs = frame.drop(columns="price")
     encoding = Encoding.of(inputs)
     assert feed.encoding == encoding and encoding.places[2] == range(4, 6)
+    assert "built time of day" in encoding.circles and not np.isnan(_rows(feed)).any()
     expected = np.column_stack([encoding.apply(inputs), frame["price"]])
     assert _rows(feed).tobytes() == expected.tobytes()
     part = frame[:25][["age", "place"]]

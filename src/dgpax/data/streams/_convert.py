@@ -10,11 +10,12 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...errors import InputError, ModelFileError
+from .._cycles import cycles_of, on_circle, representatives
 from .._encoding import CategoryColumn, Encoding, NumberColumn, category_column, refuse_infinite
 from .._table import Column
 from ._median import exact_median
@@ -22,7 +23,7 @@ from ._parquet import ParquetFiles, Text
 from ._source import ArrayRows
 
 LOG = logging.getLogger("dgpax")
-VERSION = 1
+VERSION = 2
 MEDIAN_ROWS = 1_000_000
 COPIED_ROWS = 20_000_000
 """Of one column, that are put in order in memory."""
@@ -97,13 +98,15 @@ class _Numbers(NamedTuple):
     label: str
     has_gaps: bool
     all_gaps: bool
-    is_date: bool
     is_float32: bool
+    days: np.ndarray | None
+    """Representatives of a column of dates."""
 
     def column(self, name: str, num_rows: int) -> NumberColumn:
         if self.all_gaps:
             raise InputError(f"{self.label} has no value at all. Leave it out.")
-        return NumberColumn(name, float("nan"), self.has_gaps, self.is_date)
+        cycles = () if self.days is None else cycles_of(self.days)
+        return NumberColumn(name, float("nan"), self.has_gaps, self.days is not None, cycles)
 
 
 class _Entries(NamedTuple):
@@ -123,15 +126,18 @@ def _merged(old: _Numbers | _Entries | None, chunk: Column | Text) -> _Numbers |
     else:
         refuse_infinite(chunk)
         gaps = np.isnan(chunk.values)
-        new = _Numbers(chunk.label, bool(gaps.any()), bool(gaps.all()), chunk.is_date, chunk.values.dtype == np.float32)
+        days = representatives(chunk.values[~gaps]) if chunk.is_date else None
+        new = _Numbers(chunk.label, bool(gaps.any()), bool(gaps.all()), chunk.values.dtype == np.float32, days)
     if old is None:
         return new
     if isinstance(old, _Entries) and isinstance(new, _Entries):
         return _Entries(old.label, old.entries | new.entries)
-    if isinstance(old, _Numbers) and isinstance(new, _Numbers) and old.is_date == new.is_date:
+    if isinstance(old, _Numbers) and isinstance(new, _Numbers) and (old.days is None) == (new.days is None):
+        both = [days for days in (old.days, new.days) if days is not None]
+        days = representatives(np.concatenate(both)) if both else None
         return _Numbers(
-            old.label, old.has_gaps or new.has_gaps, old.all_gaps and new.all_gaps, old.is_date,
-            old.is_float32 and new.is_float32,
+            old.label, old.has_gaps or new.has_gaps, old.all_gaps and new.all_gaps, old.is_float32 and new.is_float32,
+            days,
         )  # fmt: skip
     raise InputError(f"{old.label} has another type in one of the files than in the others.")
 
@@ -165,8 +171,12 @@ def _filled(path: Path, encoding: Encoding) -> Encoding:
         if isinstance(column, NumberColumn):
             median = _median(rows, places[0])
             columns[number] = replace(column, median=median)
-            for piece in _pieces(rows, places[0]) if column.has_gaps else ():
-                piece[np.isnan(piece)] = median
+            circles = [on_circle(np.array([median]), cycle)[0] for cycle in column.cycles]
+            values = np.concatenate([[median], *circles])
+            own = [places[0], *places[len(places) - 2 * len(circles) :]]
+            for place, value in zip(own, values, strict=True) if column.has_gaps else ():
+                for piece in _pieces(rows, place):
+                    piece[np.isnan(piece)] = value
     rows.flush()
     return replace(encoding, columns=tuple(columns))
 
@@ -198,9 +208,10 @@ def _opened(folder: Path, targets: Sequence[str]) -> Converted:
     return Converted(ArrayRows(rows, (*encoding.output_names, *targets)), encoding)
 
 
-def _column(entry: dict) -> NumberColumn | CategoryColumn:
+def _column(entry: dict[str, Any]) -> NumberColumn | CategoryColumn:
     if entry.pop("number", False):
-        return NumberColumn(**entry)
+        cycles = tuple(entry.pop("cycles"))
+        return NumberColumn(**entry, cycles=cycles)
     return CategoryColumn(entry["name"], tuple(entry["categories"]))
 
 
