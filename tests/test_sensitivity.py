@@ -50,7 +50,7 @@ def test_effects_as_pictures():
     words = (["blue", "red"], drawn[:, :2])
     found = Sensitivity(("x0", "colour"), np.zeros((2, 2)), np.zeros((2, 2)), ((values, drawn), words))
     axis = plot.main_effect(found, 0)
-    np.testing.assert_allclose(axis.lines[0].get_ydata(), 2.05 * np.asarray(values))
+    np.testing.assert_allclose(np.asarray(axis.lines[0].get_ydata()), 2.05 * np.asarray(values))
     labels = [label.get_text() for label in plot.main_effect(found, 1).get_xticklabels()]
     assert axis.get_xlabel() == "x0" and labels == ["blue", "red"]
     axis = plot.pair_effect(PairEffect(("x0", "colour"), values, ["blue", "red"], np.ones((24, 2))))
