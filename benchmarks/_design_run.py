@@ -11,12 +11,21 @@ import numpy as np
 
 import dgpax
 from dgpax.design import Study
-from dgpax.recipes import Recipe, Rows, train
 
 from ._design_task import Problem
 from .design import AT_ONCE, FIRST, Job
 
 WORDS = {"deep": {"inference": "variational", "num_layers": 2}, "exact": {"inference": "exact"}}
+
+
+def studied(study: Study, problem: Problem, job: Job) -> np.ndarray:
+    """All runs of a study."""
+    first = problem.hypercube(min(FIRST, job.runs), job.seed)
+    study.tell(first, problem.of(first))
+    while study.num_runs < job.runs:
+        rows = study.space.encoded(study.ask(min(AT_ONCE, job.runs - study.num_runs)))
+        study.tell(rows, problem.of(rows))
+    return study.x
 
 
 def measured(job: Job) -> dict[str, float]:
@@ -27,20 +36,17 @@ def measured(job: Job) -> dict[str, float]:
         x[:FIRST] = problem.hypercube(FIRST, job.seed)[: job.runs]
         return {"regret": float(problem.of(x).min()) - problem.smallest, "cpu_seconds": time.process_time() - began}
     depth, criterion = job.method.split()
-    words = WORDS[depth] | {"seed": job.seed, "progress": False}
+    words = WORDS[depth] | {"seed": job.seed}
+    box = [(0.0, 1.0)] * problem.num_inputs
     if criterion == "hypercube":
         x = problem.hypercube(job.runs, job.seed)
-        fitted = train(Recipe(**words), Rows(x, problem.of(x)[:, None]))
     else:
-        study = Study([(0.0, 1.0)] * problem.num_inputs, criterion, num_initial=FIRST, **words)
-        study.tell(rows := problem.hypercube(min(FIRST, job.runs), job.seed), problem.of(rows))
-        while study.num_runs < job.runs:
-            asked = study.ask(min(AT_ONCE, job.runs - study.num_runs))
-            study.tell(asked, problem.of(study.space.encoded(asked)))
-        if job.part == "optimise":
-            regret = float(study.y.min()) - problem.smallest
-            return {"regret": regret, "cpu_seconds": time.process_time() - began}
-        fitted = train(Recipe(**words), Rows(study.x, study.y))
+        x = studied(Study(box, criterion, num_initial=FIRST, **words), problem, job)
+    if job.part == "optimise":
+        return {"regret": float(problem.of(x).min()) - problem.smallest, "cpu_seconds": time.process_time() - began}
+    judge = Study(box, **words)  # a fit that begins anew, the same for all ways in which runs were chosen
+    judge.tell(x, problem.of(x))
+    fitted = judge.fitted()
     new, truth = problem.test()
     mean = np.asarray(dgpax.predict_latent(fitted, new).mean)[:, 0]
     return {"rmse": float(np.sqrt(np.mean((mean - truth) ** 2))), "cpu_seconds": time.process_time() - began}

@@ -240,6 +240,7 @@ def test_a_finite_box_is_exhausted_and_no_more(fitted, runs):
         ({"criterion": "entropy"}, InputError, "needs a level"),
         ({"criterion": "vigf"}, InputError, "needs the runs"),
         ({"data": ([[0.0]], [1.0])}, InputError, "runs so far"),
+        ({"data": ([[0.0, 1.0]], [[1.0, 2.0]])}, InputError, "1 latent functions for 2 columns"),
         ({"criterion": design.ExpectedImprovement(output=2)}, InputError, "about one of them"),
     ],
 )

@@ -232,6 +232,11 @@ def _runs(data: Any, fitted: AbstractFit) -> tuple[np.ndarray, np.ndarray]:
         raise InputError(
             f"data are the runs so far, x [N, {fitted.num_inputs}] without gaps and y [N]; got {x.shape}, {y.shape}."
         )
+    if y.shape[1] != P:
+        raise InputError(
+            f"The model has {P} latent functions for {y.shape[1]} columns of y. Runs are chosen by what is believed "
+            "about the values themselves: use a likelihood with one function for each, such as GaussianNoise."
+        )
     return x, y
 
 
