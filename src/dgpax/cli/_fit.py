@@ -131,10 +131,14 @@ def _depth(layers: str) -> int | None:
     if layers == "auto":
         return None
     if not layers.isdecimal() or int(layers) < 1:
-        raise typer.BadParameter(
-            f"{layers!r} is neither auto nor a number of layers, 1 or more.", param_hint="--layers"
-        )
+        wanted = f"{layers!r} is neither auto nor a number of layers, 1 or more."
+        raise typer.BadParameter(wanted, param_hint="--layers")
     return int(layers)
+
+
+def _file_name(source: str, *words: str | None) -> str:
+    """Without words, that of the table."""
+    return "-".join(word for word in (file_stem(Path(source).stem), *words) if word)
 
 
 def provenance(source: str) -> dict[str, str]:
