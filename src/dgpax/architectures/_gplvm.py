@@ -82,7 +82,18 @@ def gplvm(
 
 
 def latent_positions(fitted: AbstractFit, data: Dataset) -> Gaussian:
-    """q(w_n), [N, Q], of the rows that a GP-LVM was fitted to, or with an encoder of any rows: `outputs_only(y)`."""
+    """q(w_n), [N, Q], of the rows that a GP-LVM was fitted to, or with an encoder of any rows: `outputs_only(y)`.
+
+    >>> import numpy as np
+    >>> import dgpax
+    >>> angle = np.linspace(0.0, 3.0, 30)
+    >>> y = np.stack([np.cos(angle), np.sin(angle), angle], axis=1)
+    >>> model, data, method = dgpax.gplvm(y, 1, 10)
+    >>> engine = dgpax.inference.NaturalGradient(max_steps=50)
+    >>> fitted = dgpax.fit(model, data, method, engine=engine, progress=False)
+    >>> dgpax.latent_positions(fitted, data).mean.shape
+    (30, 1)
+    """
     latents, _ = _parts(fitted)
     if isinstance(latents, RowLatents) and data.rows is None and data.num_rows != latents.mean.shape[0]:
         raise InputError(
@@ -96,6 +107,16 @@ def decoder(fitted: AbstractFit) -> Fit:
     """The function of a fitted GP-LVM from latent positions to y, as a model of its own.
 
     For `predict` at positions, `predict_uncertain` at the means and variances of `latent_positions`, and the like.
+
+    >>> import numpy as np
+    >>> import dgpax
+    >>> angle = np.linspace(0.0, 3.0, 30)
+    >>> y = np.stack([np.cos(angle), np.sin(angle), angle], axis=1)
+    >>> model, data, method = dgpax.gplvm(y, 1, 10)
+    >>> engine = dgpax.inference.NaturalGradient(max_steps=50)
+    >>> fitted = dgpax.fit(model, data, method, engine=engine, progress=False)
+    >>> dgpax.predict(dgpax.decoder(fitted), [[-1.0], [1.0]]).mean.shape
+    (2, 3)
     """
     _, posterior = _parts(fitted)
     num_latents, scaling = _num_latents(fitted.model), fitted.model.scaling

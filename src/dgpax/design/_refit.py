@@ -42,7 +42,7 @@ def _anew(recipe: Recipe, rows: Rows) -> AbstractFit:
         own._replace(
             model=set_values(own.model, {NOISE: LITTLE}),
             method=dataclasses.replace(own.method, hold_first=(f"*.{NOISE}",)),
-            engine=settling(takes_natural_steps(recipe), None, max(1, steps // 2)),
+            engine=settling(takes_natural_steps(recipe), max(1, steps // 2)),
         ),
     )
 
@@ -50,7 +50,7 @@ def _anew(recipe: Recipe, rows: Rows) -> AbstractFit:
 def _warm(recipe: Recipe, rows: Rows, last: Fit) -> AbstractFit:
     if recipe.inference == "variational":
         data = rows.merged().padded()
-        engine = settling(takes_natural_steps(recipe), None, min(WARM_STEPS, recipe.max_steps or WARM_STEPS))
+        engine = settling(takes_natural_steps(recipe), min(WARM_STEPS, recipe.max_steps or WARM_STEPS))
         return _fitted(recipe, Plan(last.model, data, Variational(last.posterior), engine))
     own = plan(recipe, rows)
     if isinstance(own.method, Exact | Sparse):
