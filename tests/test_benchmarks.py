@@ -21,6 +21,7 @@ from benchmarks import (  # noqa: E402
     _record,
     _tables,
     bounds,
+    design,
     dsvi,
     first,
     framework,
@@ -408,3 +409,17 @@ def test_a_first_result_for_people(tmp_path):
     assert record["import_seconds"] + record["fit_seconds"] + record["predict_seconds"] < record["seconds"]
     assert 0.5 <= record["coverage"] <= 1.0 and 0.9 < record["rmse"] < 10.0
     assert "| 40 | 8 |" in report.render(tmp_path)
+
+
+@pytest.mark.slow
+def test_design_goes_on_after_it_was_stopped(tmp_path):
+    words = ["--methods", "random", "--functions", "higdon", "--runs", "12", "--work", str(tmp_path / "runs")]
+    words += ["--results", str(tmp_path / "results")]
+    design.main([*words, "--seeds", "0"])
+    (kept,) = (tmp_path / "runs").glob("*.json")
+    kept.write_text(kept.read_text().replace('"seed": 0', '"seed": 0, "kept": true'))
+    path = design.main([*words, "--seeds", "0", "1"])
+    records = json.loads(path.read_text("utf-8"))["records"]
+    assert [record.get("kept") for record in records] == [True, None]
+    assert all(0.0 <= record["regret"] < 3.0 for record in records)
+    assert "| higdon | 12 | random |" in report.render(tmp_path / "results")

@@ -9,7 +9,7 @@ import pytest
 
 import dgpax
 from contracts.completeness import final_subclasses
-from dgpax.data import AbstractFeed, Dataset, InMemory, identity_scaling, standardise
+from dgpax.data import AbstractFeed, Dataset, InMemory, Streamed, identity_scaling, standardise, stream
 
 N, SIZE = 23, 5
 RNG = np.random.default_rng(0)
@@ -18,6 +18,7 @@ DATA = dgpax.dataset(X, Y)
 
 FEEDS = {
     InMemory: lambda: InMemory(DATA, batch_size=SIZE),
+    Streamed: lambda: stream(np.column_stack([X, Y]), target=2, batch_size=SIZE),
 }
 
 

@@ -58,7 +58,10 @@ def fit_command(
             "(counts). [default: by the rows]"
         ),
     ] = None,
-    kernel: Annotated[str, typer.Option(help="rbf, matern52, matern32 or matern12: from smooth to rough.")] = "rbf",
+    kernel: Annotated[
+        str | None,
+        typer.Option(help="rbf, matern52, matern32 or matern12: from smooth to rough. [default: by the rows]"),
+    ] = None,
     posterior: Annotated[
         str | None,
         typer.Option(
@@ -109,7 +112,8 @@ def fit_command(
     for part in (table(fitted.model), str(fitted.report), metric_table(scores), f"{honesty.word}. {honesty.sentence}"):
         say(part, quiet=json)
     numbered = str(split) if work.found is None else None
-    stem = output / _file_name(source, inference, None if layers == "auto" else f"{layers}-layers", numbered)
+    words = [file_stem(Path(source).stem), inference, None if layers == "auto" else f"{layers}-layers", numbered]
+    stem = output / "-".join(word for word in words if word)
     files = _write(stem, fitted, found, judged, with_report, seed)
     for kind, path in files.items():
         say(f"{kind.capitalize()} written to {path}", quiet=json)

@@ -44,3 +44,6 @@ from .reading import Table as Table
 from .reading import TableColumn as TableColumn
 from .reading import Written as Written
 from .reading import read_table as read_table
+from .streams import RowSource as RowSource
+from .streams import Streamed as Streamed
+from .streams import stream as stream

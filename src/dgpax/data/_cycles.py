@@ -39,6 +39,12 @@ def cycles_of(days: np.ndarray) -> tuple[str, ...]:
     return tuple(name for name, cycle in CYCLES.items() if len(days) and _comes_round(days, cycle))
 
 
+def representatives(days: np.ndarray) -> np.ndarray:
+    """Few of these days, of which `cycles_of` says the same."""
+    units = np.stack([cycle.unit(days) for cycle in CYCLES.values()], axis=1)
+    return days[np.unique(units, axis=0, return_index=True)[1]]
+
+
 def on_circle(days: np.ndarray, cycle: str) -> np.ndarray:
     """The place on the circle, [N, 2]: a kernel of the distance on it is periodic."""
     angle = 2.0 * np.pi * days / DAYS_OF[cycle]

@@ -58,9 +58,9 @@ class AbstractDistribution(eqx.Module):
         """The distribution of shift + scale · Y: how predictions return from scaled to original units."""
 
     @property
-    @abc.abstractmethod
     def stddev(self) -> Float[Array, "*batch N P"]:
         """√variance."""
+        return safe_sqrt(self.variance)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={tuple(self.mean.shape)})"

@@ -17,6 +17,7 @@ from ..model import DeepGP
 from ..objectives import AbstractObjective, AbstractTerms
 from ..parameters import combine, find, log_prior, matches, partition
 from ..posteriors import AbstractPosterior
+from ..programs import compiled
 from ..typing import Array, Bool, Float, Int, PyTree, RandomKey
 from ._arguments import check_count
 from ._mismatch import check_model, largest_kuu
@@ -228,7 +229,7 @@ class AbstractEngine(eqx.Module):
         return problem.at(self.result(state))
 
 
-@eqx.filter_jit
+@compiled
 def _compiled_init(engine: AbstractEngine, problem: Problem, key: RandomKey):
     return engine.init(problem, key)
 
@@ -252,4 +253,4 @@ def take_steps(engine: AbstractEngine, problem: Problem, block: PyTree, state, k
     return lax.scan(body, state, start + jnp.arange(engine.steps_per_call))
 
 
-_compiled_steps = eqx.filter_jit(take_steps)
+_compiled_steps = compiled(take_steps)
