@@ -107,4 +107,4 @@ def test_a_chain_that_ends_early_has_draws_of_its_own(model, data, end, number):
 
 
 def test_the_report_warns_of_a_fit_that_is_not_finished(unfinished, data):
-    assert "Not finished" in dgpax.report.page(unfinished, data, data)
+    assert "Unfinished" in dgpax.report.page(unfinished, data, data)

@@ -313,7 +313,7 @@ def test_it_fits_the_screen_without_a_word_from_the_console(hostile, tmp_path, w
     assert_allclose(picture[:, -6:], np.broadcast_to(paper, picture[:, -6:].shape), atol=1)
 
 
-def screenshot(folder, width: int, scheme: str) -> tuple[np.ndarray, str]:
+def screenshot(folder, width: int, scheme: str, page: str = "report.html") -> tuple[np.ndarray, str]:
     from matplotlib.image import imread
 
     flags = (
@@ -322,6 +322,6 @@ def screenshot(folder, width: int, scheme: str) -> tuple[np.ndarray, str]:
     )
     command = ["chromium", *flags.split(), f"--user-data-dir={folder / 'profile'}", f"--window-size={width},15000"]
     command += [f"--blink-settings=preferredColorScheme={'01'[scheme == 'light']}"]
-    command += [f"--screenshot={folder / 'page.png'}", f"file://{folder / 'report.html'}"]
+    command += [f"--screenshot={folder / 'page.png'}", f"file://{folder / page}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     return np.round(255.0 * imread(folder / "page.png")[..., :3]), re.sub(r".*dbus.*\n", "", done.stderr)

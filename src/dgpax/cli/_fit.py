@@ -88,6 +88,7 @@ def fit_command(
     dgpax fit sales.csv --hold-out last · dgpax fit energy --inference sparse --num-inducing 50 ·
     dgpax fit energy --layers 3 --posterior stripes-and-arrow
     """
+    depth = _depth(layers)  # before anything else: a wrong word needs no JAX
     from .. import recipes, report
     from ..parameters import table
     from ..recipes import Recipe
@@ -98,7 +99,7 @@ def fit_command(
     work = plan(source, Choice(target, task, ignore or (), test_fraction, split, seed, wishes, hold_out), keep_held_out)
     say(work.in_short, quiet=json)
     recipe = Recipe(
-        inference or Recipe.inference, posterior or Recipe.posterior, likelihood, kernel, _depth(layers), num_inducing,
+        inference or Recipe.inference, posterior or Recipe.posterior, likelihood, kernel, depth, num_inducing,
         max_time=None if max_seconds is None else max_seconds / work.num_fits, seed=seed,
     )  # fmt: skip
 

@@ -96,7 +96,7 @@ def judge(work: Work, train: Callable[[Source, str], AbstractFit], seed: int) ->
     rows = work.whole.train
     chosen = jnp.asarray(every[order])
     together = pooled(judged, order, dataclasses.replace(rows, x=rows.x[chosen], y=rows.y[chosen]))
-    how = f"They were judged by {work.how}, with fits that hadn't seen them; the model was then trained on all rows."
+    how = f"Judged by {work.how}, with fits that hadn't seen them; the model was then trained on all rows."
     last = train(work.whole, f"Fit {work.num_fits} of {work.num_fits}, on all rows")
     return last, _named(together._replace(how=how), work)
 
@@ -109,7 +109,8 @@ def _named(judged: Judgement, work: Work) -> Judgement:
     lines = tuple(table.lines[i] for i in places)
     named = _identifier(table)
     names = (named, tuple(table.columns[named].cells[i] for i in places)) if named else None
-    return judged._replace(lines=lines, names=names, times=times_of(table)[places])
+    times = times_of(table)
+    return judged._replace(lines=lines, names=names, times=None if times is None else times[places])
 
 
 def _identifier(table: Table) -> str | None:

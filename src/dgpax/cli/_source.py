@@ -267,17 +267,19 @@ def held_out(table: Table, choice: Choice) -> np.ndarray:
             f"at least {FEWEST_ROWS} rows are needed."
         )
     if choice.hold_out == "last":
-        return np.isin(np.arange(num_rows), np.argsort(times_of(table), kind="stable")[-count:])
+        times = times_of(table)
+        order = np.arange(num_rows) if times is None else np.argsort(times, kind="stable")
+        return np.isin(np.arange(num_rows), order[-count:])
     order = np.random.default_rng(choice.seed).permutation(num_rows)
     return np.isin(np.arange(num_rows), order[:count])
 
 
-def times_of(table: Table) -> np.ndarray:
-    """When the rows are, by the first column of dates that is full; else their order in the file."""
+def times_of(table: Table) -> np.ndarray | None:
+    """When the rows are, by the first column of dates that is full; None if there is none."""
     for column in table.columns.values():
         if column.written.kind == "date" and not column.missing and not column.problem:
             return column.values.astype("datetime64[us]").astype(float)
-    return np.arange(float(table.num_rows))
+    return None
 
 
 def _describe(column: TableColumn) -> ColumnSummary:

@@ -70,10 +70,10 @@ def _verdict(checks: tuple[Check, ...]) -> Honesty:
         same = [f"{check.what}: {check.found}" for check in failed if check.word == word]
         if same:
             more = f" (and {len(same) - 1} more)" if len(same) > 1 else ""
-            return Honesty(word, f"{_MEANINGS[word]} {same[0]}{more}.", checks)
+            return Honesty(word, f"{_MEANINGS[word]} The {same[0]}{more}.", checks)
     if still_open:
         worst = still_open[0]
-        return Honesty(UNTOLD, f"Nothing speaks against it, but {worst.what} is open: {worst.found}.", checks)
+        return Honesty(UNTOLD, f"Nothing speaks against it; still open are the {worst.what}: {worst.found}.", checks)
     if failed:
         return Honesty(UNFINISHED, "Stated probabilities come true so far; the fit didn't come to its end.", checks)
     return Honesty(HONEST, _MEANINGS[HONEST], checks)
@@ -126,14 +126,14 @@ def _ranks(ranks: np.ndarray, count: int) -> Check:
     chance = float(np.sqrt(-0.5 * np.log(CHANCE / 2.0)) / np.sqrt(count))
     bad = gap > max(chance, NOTABLE_RANKS)
     found = f"quantiles are up to {points_of(gap)} off"
-    return Check("where values fall (PIT)", found, f"up to {points_of(chance)}", BAD if bad else GOOD, LOPSIDED)
+    return Check("ranks of the values (PIT)", found, f"up to {points_of(chance)}", BAD if bad else GOOD, LOPSIDED)
 
 
 def _of_labels(scored: Classification, inputs: Mapping[str, np.ndarray], order: Order) -> list[Check]:
     sure = scored.probabilities.max(axis=1)
     right = (scored.probabilities.argmax(axis=1) == scored.labels).astype(float)
     groups = [group for group in np.array_split(np.argsort(sure, kind="stable"), GROUPS) if len(group)]
-    checks = [_sureness("all rows", sure, right, must_be_told=True)]
+    checks = [_sureness("rows as a whole", sure, right, must_be_told=True)]
     for number, group in enumerate(groups):
         what = ("the least sure rows", "less sure rows", "surer rows", "the surest rows")[number]
         checks.append(_sureness(what, sure[group], right[group]))

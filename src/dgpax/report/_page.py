@@ -29,7 +29,7 @@ from ._relevance import relevance_section
 from ._style import CSS
 from ._text import shown
 from ._training import training_section
-from ._verdict import about_end, about_honesty, cards, checks_section
+from ._verdict import about_honesty, cards, checks_section
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 LIBRARIES = ("dgpax", "jax", "jaxlib", "equinox", "optax", "numpy", "scipy")
@@ -124,7 +124,7 @@ def _judged(judged: Judgement, encoding: Encoding | None, classes: Sequence[str]
     else:
         names = data.output_names or tuple(f"y{i}" for i in range(data.num_outputs))
         good, parts = _regression.findings(scored), _regression.sections(judged, scored, names)
-    first = cards([*good, about_honesty(found), *about_end(judged.unfinished)])
+    first = cards([*good, *about_honesty(found, judged.unfinished)])
     return [first, *parts, checks_section(found, judged.how)]
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ..fits import FitReport
 from ._check import BAD, GOOD, OPEN
-from ._honesty import Honesty
+from ._honesty import UNFINISHED, Honesty
 from ._html import Tag, section, table, tag
 from ._text import percent
 
@@ -30,9 +30,13 @@ def cards(findings: list[Finding]) -> Tag:
     )
 
 
-def about_honesty(honesty: Honesty) -> Finding:
-    """Whether stated probabilities come true."""
-    return Finding(honesty.word, honesty.sentence, honesty.mood)
+def about_honesty(honesty: Honesty, unfinished: FitReport | None) -> list[Finding]:
+    """Whether stated probabilities come true, and a warning about a fit that its limits ended."""
+    if unfinished is None:
+        return [Finding(honesty.word, honesty.sentence, honesty.mood)]
+    if honesty.word == UNFINISHED:
+        return [Finding(honesty.word, f"Stated probabilities come true so far. {unfinished.advice}", "so-so")]
+    return [Finding(honesty.word, honesty.sentence, honesty.mood), Finding(UNFINISHED, unfinished.advice, "so-so")]
 
 
 def checks_section(honesty: Honesty, how: str) -> Tag:
@@ -45,11 +49,6 @@ def checks_section(honesty: Honesty, how: str) -> Tag:
                  "“Open” means that there are too few rows to rule out that it is ten points off."),
         table(("", "what", "found", "by chance"), rows, wide=(2,), numbers=4),
     )  # fmt: skip
-
-
-def about_end(report: FitReport | None) -> list[Finding]:
-    """A warning about a fit that its limits ended."""
-    return [] if report is None else [Finding("Not finished", report.advice, "so-so")]
 
 
 def about_error(smse: float, rmse: str) -> Finding:
