@@ -68,7 +68,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 kernel = ConstantKernel() * RBF(np.ones(3)) + WhiteKernel()
 mean, stddev = GaussianProcessRegressor(kernel, n_restarts_optimizer=2, random_state=0).fit(x, y).predict(x, True)
 """
-ESTIMATORS = {"exact": "inference='exact'", "two layers, the default": ""}
+ESTIMATORS = {"exact": "inference='exact'", "two layers": "num_layers=2", "the default, which weighs both": ""}
 PEER_NAME = "scikit-learn's exact GP, two restarts"
 
 

@@ -24,7 +24,8 @@ UNKNOWN_OPTION = "No such compile option"
 
 
 def compiled(function: Callable[P, T]) -> Callable[P, T]:
-    """`equinox.filter_jit` with these options on CPUs. Within other programs, whose options hold, it is plain.
+    """`equinox.filter_jit` with these options on CPUs. Where JAX is tracing, as within other programs, whose options
+    hold, it is plain.
 
     An option that the environment's XLA_FLAGS speak of stays as it is there.
     """
@@ -36,7 +37,7 @@ def compiled(function: Callable[P, T]) -> Callable[P, T]:
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         nonlocal quick
-        if jax.default_backend() != "cpu" or isinstance(jnp.zeros(()), Tracer):
+        if jax.default_backend() != "cpu" or _is_traced((args, kwargs)):
             return plain(*args, **kwargs)
         try:
             return quick(*args, **kwargs)
@@ -47,3 +48,8 @@ def compiled(function: Callable[P, T]) -> Callable[P, T]:
         return plain(*args, **kwargs)
 
     return call
+
+
+def _is_traced(given: object) -> bool:
+    """Whether what is computed from it, or from constants, is part of a larger program."""
+    return any(isinstance(leaf, Tracer) for leaf in [jnp.zeros(()), *jax.tree.leaves(given)])

@@ -116,6 +116,6 @@ def default_kernel(scaling: Scaling, dtype) -> RBF:
 
     The typical distance of two rows is then about √2 length scales, and constant columns change nothing.
     """
-    num_varying = max(1, int(jnp.sum(~scaling.x_constant)))
-    lengthscales = jnp.full(scaling.x_constant.shape, np.sqrt(num_varying), dtype)
-    return RBF(lengthscales, Positive(jnp.ones((), dtype), floor=VARIANCE_FLOOR))
+    num_varying = max(1, int(np.sum(~np.asarray(scaling.x_constant))))
+    lengthscales = jnp.asarray(np.full(scaling.x_constant.shape, np.sqrt(num_varying)), dtype)
+    return RBF(lengthscales, Positive(jnp.asarray(1.0, dtype), floor=VARIANCE_FLOOR))

@@ -6,6 +6,7 @@ import dataclasses
 from typing import NamedTuple
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -30,12 +31,11 @@ class Scaling(eqx.Module):
 
     def inputs(self, x: Float[Array, "*batch N D"]) -> Float[Array, "*batch N D"]:
         """Inputs in the model's units."""
-        scaled = (x - self.x_mean) / self.x_scale
-        return jnp.where(self.x_constant, 0.0, scaled).astype(x.dtype)
+        return _scaled(x, self.x_mean, self.x_scale, self.x_constant)
 
     def outputs(self, y: Float[Array, "*batch N P"]) -> Float[Array, "*batch N P"]:
         """Outputs in the model's units."""
-        return ((y - self.y_mean) / self.y_scale).astype(y.dtype)
+        return _scaled(y, self.y_mean, self.y_scale, False)
 
     def of_inputs(self) -> Scaling:
         """The same for x, and nothing for y."""
@@ -107,6 +107,11 @@ def _from_statistics(x: _Statistics, y: _Statistics) -> Scaling:
 
 def _unscaled(size: int) -> _Statistics:
     return _Statistics(jnp.zeros(size), jnp.ones(size), jnp.zeros(size, bool))
+
+
+@jax.jit
+def _scaled(values: Float[Array, "*batch N D"], mean, scale, constant) -> Float[Array, "*batch N D"]:
+    return jnp.where(constant, 0.0, (values - mean) / scale).astype(values.dtype)
 
 
 @compiled

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
@@ -9,12 +11,13 @@ import jax.random as jr
 from ..distributions import AbstractJointGaussian, Gaussian, GaussianOverInputs
 from ..errors import InputError
 from ..layers import GPLayer, last_gp, refuse_latents
-from ..linalg import smallest_spread
+from ..linalg import inverted, smallest_spread
 from ..model import DeepGP
 from ..posteriors import AbstractCarry, AbstractPosterior
 from ..programs import compiled
 from ..propagate import Noise, even_noise, for_rows, outputs_of, propagate, walk
 from ..typing import Array, Float, RandomKey
+from ._kept import kept
 
 KEY_OF_DRAWS = 2**31
 OVER_ROWS = {"inputs": "over_inputs", "both": "over_both"}
@@ -37,28 +40,40 @@ def latent(
     if num_samples < 1:
         raise InputError(f"num_samples must be at least 1; got {num_samples}.")
     num_samples = posterior.suitable_samples(num_samples)
-    key = jr.fold_in(jr.key(seed), KEY_OF_DRAWS)
     if over in OVER_ROWS:
         refuse_latents(model.layers, f'predict_jointly(over="{over}")')
+        key = jr.fold_in(jr.key(seed), KEY_OF_DRAWS)
         return _over_rows(model, posterior, x, key, num_samples, OVER_ROWS[over])
     if over not in (None, "outputs"):
         raise InputError(f'A joint distribution is over "outputs", "inputs" or "both"; got {over!r}.')
-    noise = even_noise(model.layers, num_samples, seed, x.dtype)
-    return _row_by_row(model, posterior, x, key, noise, num_samples, "marginal" if over is None else "by_row")
+    begun = kept(_begun, model, posterior, seed, num_samples, x.dtype)
+    return _row_by_row(model, begun, x, "marginal" if over is None else "by_row")
+
+
+class Begun(NamedTuple):
+    """What doesn't depend on the rows."""
+
+    functions: AbstractPosterior
+    carry: AbstractCarry
+    noise: Noise
+
+
+def _begun(model: DeepGP, posterior: AbstractPosterior, seed: int, num_samples: int, dtype: Any) -> Begun:
+    key = jr.fold_in(jr.key(seed), KEY_OF_DRAWS)
+    return Begun(*_carried(model, posterior, key, num_samples), even_noise(model.layers, num_samples, seed, dtype))
 
 
 @compiled
-def _row_by_row(
-    model: DeepGP,
-    posterior: AbstractPosterior,
-    x: Float[Array, "N D"],
-    key: RandomKey,
-    noise: Noise,
-    num_samples: int,
-    shape: str,
-) -> Gaussian | AbstractJointGaussian:
+def _carried(model: DeepGP, posterior: AbstractPosterior, key: RandomKey, num_samples: int):
+    """Roots are inverted, as they are for many rows, for which products take less time than solves."""
     functions = posterior.tractable(key, (num_samples,))
     carry = functions.begin(model.layers)
+    return functions, eqx.tree_at(lambda c: c.roots, carry, tuple(map(inverted, carry.roots)))
+
+
+@compiled
+def _row_by_row(model: DeepGP, begun: Begun, x: Float[Array, "N D"], shape: str) -> Gaussian | AbstractJointGaussian:
+    functions, carry, noise = begun
     return getattr(propagate(model.layers, functions, x, carry, for_rows(noise, len(x))), shape)()
 
 

@@ -7,7 +7,7 @@ import math
 from typing import ClassVar
 
 import equinox as eqx
-import jax.numpy as jnp
+import numpy as np
 
 from ..data import Dataset
 from ..errors import InputError, UnknownNameError
@@ -159,7 +159,7 @@ def _held(model: DeepGP) -> DeepGP:
 def conjugate_model(model: DeepGP, data: Dataset) -> DeepGP:
     """The model, if its posterior has a closed form on these data; otherwise an error that says what to do."""
     one_gp_layer(model)
-    missing = int(jnp.sum(jnp.isnan(data.y)))
+    missing = int(np.sum(np.isnan(data.y)))
     if missing:
         raise InputError(
             f"{missing} outputs are missing (NaN), which exact and collapsed inference can't leave out. "

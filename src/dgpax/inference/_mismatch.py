@@ -114,7 +114,8 @@ def _check_processes(index: int, layer: GPLayer, data: Dataset) -> None:
     if layer.inducing is not None:
         found = jax.eval_shape(lambda: Kuu(layer.own_inducing(), layer.kernel).diag()).shape[0]
     else:
-        found = jax.eval_shape(layer.independent_kernel().diag, data.x[None, :1]).shape[0]
+        one_row = jax.ShapeDtypeStruct((1, 1, data.num_inputs), data.x.dtype)
+        found = jax.eval_shape(layer.independent_kernel().diag, one_row).shape[0]
     if found not in (1, wanted):
         mixed = isinstance(processes, IndependentProcesses) and processes.mixing is not None
         raise InputError(

@@ -33,6 +33,7 @@ from ._roots import InverseRoot as InverseRoot
 from ._roots import KroneckerRoot as KroneckerRoot
 from ._roots import LowRankRoot as LowRankRoot
 from ._roots import TriangularRoot as TriangularRoot
+from ._roots import inverted as inverted
 from ._together import roots_together as roots_together
 from ._triangular import log_diagonal as log_diagonal
 from ._triangular import lower_product as lower_product

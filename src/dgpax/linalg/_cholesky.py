@@ -118,7 +118,7 @@ def safe_inverse_cholesky(matrix: Float[Array, "*batch M M"], jitter: float | No
 @partial(jax.custom_jvp, nondiff_argnums=(2, 3))
 def _invert_factor(matrix, mean_diagonal, start, smallest):
     factor, relative = _factorise(matrix, mean_diagonal, start, smallest)
-    return inverse_lower(factor, matrix.shape[-1] if jax.default_backend() == "cpu" else SOLVED_UP_TO), relative
+    return inverse_factor(factor), relative
 
 
 @_invert_factor.defjvp
@@ -133,6 +133,11 @@ def _invert_factor_jvp(start, smallest, primals, tangents):
 def half_tril(matrix: Float[Array, "*batch M M"]) -> Float[Array, "*batch M M"]:
     """Lower triangle with the diagonal halved."""
     return jnp.tril(matrix) - 0.5 * matrix * jnp.eye(matrix.shape[-1], dtype=matrix.dtype)
+
+
+def inverse_factor(factor: Float[Array, "*batch M M"]) -> Float[Array, "*batch M M"]:
+    """L⁻¹, solved on CPUs and by halves on accelerators."""
+    return inverse_lower(factor, factor.shape[-1] if jax.default_backend() == "cpu" else SOLVED_UP_TO)
 
 
 def inverse_lower(factor: Float[Array, "*batch M M"], solved_up_to: int) -> Float[Array, "*batch M M"]:

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from ..typing import Array, Bool, Float
-from ._cholesky import safe_cholesky, solve_lower, solve_lower_transposed
+from ._cholesky import inverse_factor, safe_cholesky, solve_lower, solve_lower_transposed
 from ._precision import matmul
 
 
@@ -73,6 +73,13 @@ class InverseRoot(AbstractRoot):
 
     def logdet(self):
         return -jnp.sum(jnp.log(jnp.diagonal(self.inverse, axis1=-2, axis2=-1)), axis=-1)
+
+
+def inverted(root: AbstractRoot | None) -> AbstractRoot | None:
+    """The same root, known by its inverse where it was known by its factor."""
+    if not isinstance(root, TriangularRoot):
+        return root
+    return InverseRoot(inverse_factor(root.factor), root.jitter, root.success)
 
 
 class DiagonalRoot(AbstractRoot):

@@ -220,12 +220,19 @@ def _interpolated(values: Float[Array, "S N P"], weights: Float[Array, " S"], le
 
 
 def _total_moments(weights: np.ndarray, moments: list[PredictedMoments]) -> PredictedMoments:
+    return moments[0] if len(moments) == 1 else _moments_of_mixture(jnp.asarray(weights), moments)
+
+
+@compiled
+def _moments_of_mixture(weights: Float[Array, " K"], moments: list[PredictedMoments]) -> PredictedMoments:
     """The law of total variance."""
     means, variances = (jnp.stack(each) for each in zip(*moments, strict=True))
     mean = _average(weights, means)
     return PredictedMoments(mean, _average(weights, variances) + _average(weights, (means - mean) ** 2))
 
 
-def _average(weights: np.ndarray, values: Sequence[Float[Array, "N E"]] | Float[Array, "K N E"]) -> Float[Array, "N E"]:
+def _average(
+    weights: np.ndarray | Float[Array, " K"], values: Sequence[Float[Array, "N E"]] | Float[Array, "K N E"]
+) -> Float[Array, "N E"]:
     stacked = jnp.asarray(values)
     return einsum("k,k...->...", jnp.asarray(weights, stacked.dtype), stacked)

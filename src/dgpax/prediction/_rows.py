@@ -18,7 +18,9 @@ from ..fits import AbstractFit, require_fit
 from ..model import DeepGP
 from ..typing import Array, Float, PyTree
 
-SIZES = (64, 256, 1024, 4096)
+SIZES = (64, 128, 256, 1024, 4096)
+FEW = 8
+"""Rows that are asked about alone, for which the smallest size would be eight times the work."""
 SAMPLE_ROWS = 32_768
 """Rows times samples at a time."""
 
@@ -66,8 +68,9 @@ def by_chunks(
     require_fit(fitted, "predict")
     inputs = check_inputs(x, fitted.num_inputs, fitted.input_names)
     num_rows, result, weights = len(inputs), None, np.asarray([weight for weight, _ in fitted.parts])
-    for start, count, size in _chunks(num_rows, max(SIZES[1], SAMPLE_ROWS // num_samples)):
-        rows, chunk = slice(start, start + count), _filled(inputs[start : start + count], size)
+    for start, count, size in _chunks(num_rows, max(256, SAMPLE_ROWS // num_samples)):
+        rows = slice(start, start + count)
+        chunk = _filled(inputs if count == num_rows else inputs[rows], size)
         asked = [Asked(part, part.model.inputs_to_model_units(chunk), num_samples, seed) for _, part in fitted.parts]
         part = combine(weights, [answer(f, rows) for f in asked])
         part = jax.tree.map(lambda leaf, count=count: lax.slice_in_dim(leaf, 0, count, axis=leaf.ndim - 2), part)
@@ -83,7 +86,7 @@ def by_chunks(
 
 def _chunks(num_rows: int, most: int) -> Iterator[tuple[int, int, int]]:
     """Where chunks start, how many rows they have and what size they are filled up to: at most twice as many."""
-    sizes = [size for size in SIZES if size <= most]
+    sizes = [FEW] if num_rows <= FEW else [size for size in SIZES if size <= most]
     start = 0
     while start < num_rows:
         left = num_rows - start
@@ -93,6 +96,7 @@ def _chunks(num_rows: int, most: int) -> Iterator[tuple[int, int, int]]:
         start += size
 
 
+@partial(jax.jit, static_argnames="size")
 def _filled(x: Float[Array, "N D"], size: int) -> Float[Array, "R D"]:
     return x if len(x) == size else jnp.concatenate([x, jnp.broadcast_to(x[:1], (size - len(x), x.shape[1]))])
 
