@@ -13,7 +13,7 @@ import dgpax
 PUBLIC = {
     "Dataset", "DeepGP", "DeepGPClassifier", "DeepGPRegressor", "DeepGPTransformer", "Fit", "GPLayer", "alignment",
     "cache_compilations", "compare_with_one_layer", "covariances", "data", "dataset", "decoder", "deep_gp",
-    "distributions", "dsvi", "errors", "estimators", "expectations", "fit", "fit_many", "fits", "freeze",
+    "distributed", "distributions", "dsvi", "errors", "estimators", "expectations", "fit", "fit_many", "fits", "freeze",
     "gp_regression", "gplvm", "inducing", "inference", "kernels", "latent_positions", "layers", "likelihoods",
     "linalg", "load", "load_model", "means", "metrics", "objectives", "parameters", "plot", "posteriors", "predict",
     "predict_jointly", "predict_latent", "prediction", "report", "save", "sparse_gp_regression", "star", "stride",

@@ -12,10 +12,10 @@ import dgpax
 
 PACKAGE = Path(dgpax.__file__).parent
 ORDER = [
-    "typing", "errors", "settings", "storage", "parameters", "linalg", "distributions", "metrics", "data", "kernels",
-    "means", "inducing", "covariances", "conditional", "warps", "expectations", "likelihoods", "layers", "model",
-    "posteriors", "propagate", "uncertain", "fits", "objectives", "inference", "architectures", "prediction", "stride",
-    "alignment", "recipes", "estimators", "io", "plot", "report", "cli",
+    "typing", "errors", "settings", "storage", "distributed", "parameters", "linalg", "distributions", "metrics",
+    "data", "kernels", "means", "inducing", "covariances", "conditional", "warps", "expectations", "likelihoods",
+    "layers", "model", "posteriors", "propagate", "uncertain", "fits", "objectives", "inference", "architectures",
+    "prediction", "stride", "alignment", "recipes", "estimators", "io", "plot", "report", "cli",
 ]  # fmt: skip
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 

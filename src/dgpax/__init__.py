@@ -10,6 +10,7 @@ if _typing.TYPE_CHECKING:  # what type checkers see; at run time everything is i
     from . import alignment as alignment
     from . import covariances as covariances
     from . import data as data
+    from . import distributed as distributed
     from . import distributions as distributions
     from . import errors as errors
     from . import estimators as estimators
@@ -63,9 +64,9 @@ if _typing.TYPE_CHECKING:  # what type checkers see; at run time everything is i
 
 __version__ = "0.1.0"
 _PACKAGES = {
-    "alignment", "covariances", "data", "distributions", "errors", "estimators", "expectations", "fits", "inducing",
-    "inference", "kernels", "layers", "likelihoods", "linalg", "means", "metrics", "objectives", "parameters", "plot",
-    "posteriors", "prediction", "report", "stride", "warps",
+    "alignment", "covariances", "data", "distributed", "distributions", "errors", "estimators", "expectations",
+    "fits", "inducing", "inference", "kernels", "layers", "likelihoods", "linalg", "means", "metrics", "objectives",
+    "parameters", "plot", "posteriors", "prediction", "report", "stride", "warps",
 }  # fmt: skip
 _INTERNAL = {
     "architectures", "conditional", "io", "model", "propagate", "recipes", "settings", "storage", "typing", "uncertain",
