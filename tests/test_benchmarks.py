@@ -30,6 +30,7 @@ from benchmarks import (  # noqa: E402
     people,
     regression,
     report,
+    scale,
     star_pairs,
     star_studies,
     star_tables,
@@ -314,6 +315,16 @@ def test_a_quick_run_of_dsvi(tmp_path):
     assert record["seconds"] is None
     assert record["rejected_steps"] == 0
     assert f"| energy | 2 | {record['by']} | {record['log_likelihood']:.3f} |" in report.render(tmp_path)
+
+
+@pytest.mark.slow
+def test_rows_from_disk_train_what_rows_from_memory_do(tmp_path):
+    path = scale.main(["--rows", "30000", "--steps", "50", "--results", str(tmp_path)])
+    assert path is not None
+    held, disk = json.loads(path.read_text("utf-8"))["records"]
+    assert (held["source"], disk["source"], disk["rows"]) == ("memory", "disk", 30_000)
+    assert held["rmse"] == pytest.approx(disk["rmse"], rel=1e-6)
+    assert f"## {scale.TITLE}" in report.render(tmp_path)
 
 
 @pytest.mark.slow

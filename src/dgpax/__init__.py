@@ -11,6 +11,7 @@ if _typing.TYPE_CHECKING:  # what type checkers see; at run time everything is i
     from . import covariances as covariances
     from . import data as data
     from . import design as design
+    from . import distributed as distributed
     from . import distributions as distributions
     from . import errors as errors
     from . import estimators as estimators
@@ -66,9 +67,10 @@ if _typing.TYPE_CHECKING:  # what type checkers see; at run time everything is i
 
 __version__ = "0.2.0"
 _PACKAGES = {
-    "alignment", "covariances", "data", "design", "distributions", "errors", "estimators", "expectations", "fits",
-    "inducing", "inference", "interop", "kernels", "layers", "likelihoods", "linalg", "means", "metrics", "objectives",
-    "parameters", "plot", "posteriors", "prediction", "report", "sensitivity", "stride", "warps",
+    "alignment", "covariances", "data", "design", "distributed", "distributions", "errors", "estimators",
+    "expectations", "fits", "inducing", "inference", "interop", "kernels", "layers", "likelihoods", "linalg", "means",
+    "metrics", "objectives", "parameters", "plot", "posteriors", "prediction", "report", "sensitivity", "stride",
+    "warps",
 }  # fmt: skip
 _INTERNAL = {
     "architectures", "conditional", "io", "model", "programs", "propagate", "recipes", "settings", "storage", "typing",

@@ -40,5 +40,9 @@ class ModelFileError(DgpaxError, ValueError):
     """A saved model or checkpoint that can't be written or trusted; the message says what is wrong with it."""
 
 
+class DistributedError(DgpaxError, RuntimeError):
+    """Another process of the same fit is gone."""
+
+
 class DgpaxWarning(UserWarning):
     """Something was repaired or reduced; the message names it."""

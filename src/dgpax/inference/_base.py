@@ -13,6 +13,7 @@ from jax import lax
 from jax.lax import stop_gradient
 
 from ..data import AbstractFeed, Dataset, as_feed
+from ..distributed import mesh, sharing, together
 from ..model import DeepGP
 from ..objectives import AbstractObjective, AbstractTerms
 from ..parameters import combine, find, log_prior, matches, partition
@@ -212,7 +213,8 @@ class AbstractEngine(eqx.Module):
     def advance(self, problem: Problem, state: Any, key: RandomKey, start: int, end: int) -> tuple[Any, Any, Any]:
         """The state after some steps, none past `end`; of each of them its Info, and whether it was accepted."""
         block = problem.feed.block(rows_key(key), start, self.steps_per_call)
-        state, told = _compiled_steps(self, problem, block, state, key, jnp.asarray(start), jnp.asarray(end))
+        limits = jnp.asarray(start), jnp.asarray(end)
+        state, told = together(_compiled_steps, self, problem, block, state, key, *limits)
         infos, accepted = jax.tree.map(lambda leaf: np.asarray(leaf)[: end - start], told)
         return state, infos, accepted
 
@@ -253,4 +255,7 @@ def take_steps(engine: AbstractEngine, problem: Problem, block: PyTree, state, k
     return lax.scan(body, state, start + jnp.arange(engine.steps_per_call))
 
 
-_compiled_steps = compiled(take_steps)
+@compiled
+def _compiled_steps(engine: AbstractEngine, problem: Problem, block: PyTree, state, key: RandomKey, start, end):
+    with sharing(mesh()):
+        return take_steps(engine, problem, block, state, key, start, end)

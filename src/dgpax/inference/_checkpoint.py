@@ -7,7 +7,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from ..distributed import leads, mesh, refuse_differences, wait_for_all
 from ..errors import DgpaxWarning, InputError, ModelFileError
 from ..storage import Names, fingerprint, is_plain, read, write
 from ..typing import PyTree
@@ -69,13 +70,16 @@ def checkpoints(
     """Those of one fit, while it goes on: its folder is locked, and signals are listened to."""
     if not every >= 0:
         raise InputError(f"fit(checkpoint_every=...) is a time in seconds; got {every}.")
+    identity = {} if folder is None and mesh() is None else _identity(stopping, parts)
+    refuse_differences(identity)
     if folder is None:
         yield Checkpoints(None, {}, None, every, stopping, began, Asked())
         return
     folder = _made(Path(folder))
-    identity = _identity(stopping, parts)
-    with only_here(folder), listening() as asked:
-        yield Checkpoints(folder, identity, _find(folder, identity), every, stopping, began, asked)
+    with only_here(folder) if leads() else nullcontext(), listening() as asked:
+        saved = _find(folder, identity)
+        wait_for_all("checkpoint read")
+        yield Checkpoints(folder, identity, saved, every, stopping, began, asked)
     asked.obey()
 
 
@@ -123,7 +127,7 @@ class Checkpoints:
         It is written at once too if a signal asked for it; after SIGTERM the process ends.
         """
         clock = time.perf_counter()
-        if self.folder is None or not (now or self._asked.to_write or clock - self._tried >= self.every):
+        if self.folder is None or not leads() or not (now or self._asked.to_write or clock - self._tried >= self.every):
             return
         saved = Saved(
             identity=self.identity,

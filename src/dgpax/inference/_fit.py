@@ -13,6 +13,7 @@ import jax.random as jr
 import numpy as np
 
 from ..data import AbstractFeed, Dataset, InMemory, as_feed, constant_columns
+from ..distributed import leads
 from ..errors import DgpaxWarning, InputError, NumericalError
 from ..fits import AbstractFit, Fit, FitReport
 from ..model import DeepGP
@@ -109,7 +110,7 @@ def fit(
     with kept as saved, shapes, threads:
         started = began - saved.seconds
         deadline = None if max_seconds is None else started + max_seconds
-        with progress_bar(engine.max_steps * len(to_do), progress, early, deadline) as bar:
+        with progress_bar(engine.max_steps * len(to_do), progress if leads() else False, early, deadline) as bar:
             limits = Limits(started, max_seconds, stopping, callbacks, bar.show)
             for stage in range(saved.stage, len(to_do)):
                 saved.stage = stage

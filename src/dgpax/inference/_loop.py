@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from ..distributed import any_of_all
 from ..typing import PyTree, RandomKey
 from ._base import AbstractEngine, Problem
 from ._checkpoint import Checkpoints, Position
@@ -124,6 +125,8 @@ def train(
             progress = _progress(run, engine, problem, state, limits)
             position = position.moved(state, limits.stopping.score(run.step, progress.target))
             reason = run.reason_to_stop(infos, progress, limits)
+            if any_of_all(reason is not None):
+                reason = reason or "another process of this fit stopped"
             if run.converged or run.gave_up or limits.stopping.done():
                 position = position._replace(ended_because=reason)
             checkpoints.keep(vars(run), problem, position, now=reason is not None or run.step == position.last_step)
