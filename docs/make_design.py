@@ -35,7 +35,7 @@ def main() -> None:
     axis = np.linspace(0.0, 1.0, 80)
     speed, angle = np.meshgrid(axis, axis, indexing="ij")
     rows, truth = np.stack([speed.ravel(), angle.ravel()], axis=1), stall(speed, angle)
-    figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, 3, figsize=(11, 3.9), sharey=True, layout="constrained")
     shown = axes[0].pcolormesh(axis, axis, truth.T, rasterized=True)
     axes[0].set(title="the simulator", xlabel="speed", ylabel="angle")
     figure.colorbar(shown, ax=axes[0], label="lift")
@@ -47,7 +47,7 @@ def main() -> None:
         panel.plot(study.x[10:, 0], study.x[10:, 1], "o", color="tab:blue", ms=4, label="suggested")
         panel.set(title=f"{name}: RMSE {rmse:.3f}", xlabel="speed")
         print(name, f"{rmse:.4f}")
-    axes[2].legend(loc="lower left", fontsize=7)
+    figure.legend(*axes[2].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     figure.colorbar(image, ax=axes[1:], label="error")
     figure.savefig(IMAGE, dpi=150)
 
