@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from saved_models import FITS
 
 import dgpax
 from dgpax import DeepGP, GPLayer
@@ -114,3 +115,12 @@ def test_what_has_no_pathwise_draws_says_so():
     )
     with pytest.raises(InputError, match="needs inducing points"):
         draw_functions(fitted)
+
+
+def test_functions_pass_through_what_was_drawn_of_points_as_locations():
+    """But for the nugget's noise, a thousandth of the prior's deviation."""
+    fitted = FITS["draws of locations"]()
+    carry = fitted.posterior.begin(fitted.model.layers)
+    drawn = fitted.functions(5, seed=0, num_features=500)
+    z, u = carry.points[0].locations[0], carry.points[1].locations[:, 0]
+    np.testing.assert_allclose(drawn.functions[0](z), u, atol=0.01)

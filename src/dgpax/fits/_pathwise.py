@@ -9,7 +9,7 @@ import jax.random as jr
 from ..covariances import IndependentProcesses, Kuf
 from ..data import check_inputs
 from ..errors import InputError
-from ..inducing import AbstractInducing, Points
+from ..inducing import AbstractInducing, DrawnPoints, Points
 from ..kernels import AbstractKernel, Sum, White, sample_frequencies
 from ..layers import GPLayer, gp_layers, refuse_latents
 from ..linalg import einsum, matmul
@@ -117,8 +117,8 @@ def _draw_layer(
     num_features: int,
 ) -> LayerFunctions:
     processes, inducing = layer.processes(), posterior.inducing(index, layer, carry)
-    independent = isinstance(processes, IndependentProcesses)
-    if not independent or not isinstance(inducing, Points) or inducing.locations.value.ndim != 2:
+    z = _shared_locations(inducing)
+    if not isinstance(processes, IndependentProcesses) or z is None:
         raise InputError(
             "draw_functions() needs inducing points that all outputs share, and independent or linearly mixed outputs; "
             f"layer {index} has {type(inducing).__name__} and {type(layer.kernel).__name__}. Use sample_jointly()."
@@ -127,14 +127,16 @@ def _draw_layer(
     smooth, noise = _split_noise(processes.kernel)
     if isinstance(posterior, ExactPosterior):
         noise = noise + noise_variances(model)[:, None]
-    z, num_processes = inducing.locations.value, layer.num_blocks
+    rows = z.reshape(-1, z.shape[-1])
+    if isinstance(inducing, DrawnPoints):
+        noise = noise + inducing.nugget * processes.kernel.diag(rows[None, :1])
     prior = tuple(
-        PriorDraws.of(part, own_key, num_draws, num_processes, z, num_features)
+        PriorDraws.of(part, own_key, num_draws, layer.num_blocks, rows, num_features)
         for part, own_key in zip(smooth, jr.split(key_prior, len(smooth)), strict=True)
     )
     values = _sum(prior, z)
     values = values + jnp.sqrt(noise) * jr.normal(key_noise, values.shape, z.dtype)
-    moments = posterior.moments(index, jnp.eye(len(z), dtype=z.dtype)[None], carry)
+    moments = posterior.moments(index, jnp.eye(z.shape[-2], dtype=z.dtype)[None], carry)
     spread = jr.normal(key_outputs, (num_draws, *moments.spread.shape[-3:-2], moments.spread.shape[-1]), z.dtype)
     whitened = moments.mean + matmul(moments.spread, spread[..., None])[..., 0]
     root = carry.root(index)
@@ -142,6 +144,13 @@ def _draw_layer(
     return LayerFunctions(
         prior, root.solve_transposed(rest)[..., 0], processes.kernel, inducing, layer.mean, processes.mixing
     )
+
+
+def _shared_locations(inducing: AbstractInducing) -> Float[Array, "*s M D"] | None:
+    """Those that all outputs share, of every draw where they are drawn; None if there are no such."""
+    if isinstance(inducing, DrawnPoints):
+        return inducing.locations[..., 0, :, :]
+    return inducing.locations.value if isinstance(inducing, Points) and inducing.locations.value.ndim == 2 else None
 
 
 def _split_noise(kernel: AbstractKernel) -> tuple[list[AbstractKernel], Float[Array, "..."] | float]:
