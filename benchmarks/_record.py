@@ -22,7 +22,7 @@ SCHEMA = 1
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-WRITTEN_BY_BENCHMARKS = ("benchmarks/results", "docs/results.md")
+WRITTEN_BY_BENCHMARKS = ("benchmarks/results", "docs/results.md", "docs/results")
 
 Record = dict[str, str | int | float | bool | None]
 

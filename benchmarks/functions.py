@@ -30,7 +30,7 @@ INTRODUCTION = """\
 Draws of published functions on the unit cube (`benchmarks/_test_functions.py`), scored on 2,000 other rows in units of
 the function's standard deviation: mean log-likelihood of a row, RMSE, the share of rows in their 90% intervals. Seconds
 are CPU time of fit and prediction, compiling included where a shape is new. "default" is `DeepGPRegressor()`, which
-weighs one exact layer against two; scikit-learn's GP has an ARD RBF and ten restarts."""
+weighs exact layers, RBF and Matérn 5/2, and two layers; scikit-learn's GP has an ARD RBF and ten restarts."""
 NAMES = ("function", "inputs", "rows", "noise", "method")
 TABLES = (
     Table(

@@ -23,9 +23,24 @@ import numpy as np
 
 import dgpax
 from benchmarks._record import RESULTS, Record, command_line, write
+from benchmarks._tables import Column, Table
 from dgpax.distributions import Gaussian
 from dgpax.report import Judgement, judge_distribution, verdict
 
+TITLE = "Does the verdict of a report earn its word?"
+INTRODUCTION = """\
+100 generated tables with three inputs: exact GPs with Gaussian noise, trained on 150 rows and judged on 600 others.
+The noise is Gaussian, uniform, heavy-tailed, skewed or depends on the inputs, and 60 of the predictions are spoilt by a
+standard deviation that is wrong by a factor from 0.5 to 1.8. "Off" is how far the share of 20,000 fresh targets inside
+their intervals is from what was stated, at the worst of the levels 50, 80, 90, 95 and 99%."""
+TABLES = (
+    Table(
+        "Share of tables that are called honest, by the truth",
+        "verdict",
+        ("truth",),
+        (Column("honest", "Honest", ".2f"), Column("off", "off", ".3f")),
+    ),
+)
 LEVELS = (0.5, 0.8, 0.9, 0.95, 0.99)
 TRAINED, HELD_OUT, FRESH = 150, 600, 20_000
 FACTORS = (1.0, 0.7, 1.0, 1.4, 1.0, 0.5, 1.0, 1.8, 0.9, 1.1)
@@ -83,24 +98,21 @@ def judged_table(seed: int) -> Record:
     x, y = drawn(FRESH)
     covered = {level: float(dgpax.metrics.coverage(y[:, None], said(x), level)) for level in LEVELS}
     off = max(covered, key=lambda level: abs(covered[level] - level))
-    return {"seed": seed, "noise": kind, "factor": factor, "word": found.word, "sentence": found.sentence,
+    most = abs(covered[off] - off)
+    truth = "off by more than ten points" if most > BEYOND else "between" if most > WITHIN else "within three points"
+    return {"kind": "verdict", "truth": truth, "honest": float(found.word == "Honest"), "off": most, "seed": seed,
+            "noise": kind, "factor": factor, "word": found.word, "sentence": found.sentence,
             "most_off": covered[off] - off, "at": off,
             **{f"coverage {level}": share for level, share in covered.items()}}  # fmt: skip
 
 
-def summary(records: list[Record]) -> dict[str, dict]:
+def summary(records: Sequence[Record]) -> dict[str, dict]:
     """How often "Honest" was said where coverage is off by more than ten points, where it is within three, and between
     the two."""
-    off = [abs(float(record["most_off"] or 0.0)) for record in records]
-    parts = {
-        "beyond ten points": [most > BEYOND for most in off],
-        "within three points": [most <= WITHIN for most in off],
-        "between": [WITHIN < most <= BEYOND for most in off],
-    }
     answer = {}
-    for name, chosen in parts.items():
-        words = Counter(str(record["word"]) for record, mine in zip(records, chosen, strict=True) if mine)
-        answer[name] = {"tables": words.total(), "honest": words["Honest"], "words": dict(words)}
+    for truth in dict.fromkeys(str(record["truth"]) for record in records):
+        words = Counter(str(record["word"]) for record in records if record["truth"] == truth)
+        answer[truth] = {"tables": words.total(), "honest": words["Honest"], "words": dict(words)}
     return answer
 
 

@@ -1,18 +1,31 @@
-"""Make docs/results.md from the newest result file of every benchmark: `python -m benchmarks.report`."""
+"""Make docs/results.md and the pages in docs/results from the newest result file of every benchmark:
+`python -m benchmarks.report`."""
 
 from __future__ import annotations
 
 import importlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ._record import RESULTS, ROOT, SCHEMA
 from ._tables import Table, markdown
 
-PAGE = ROOT / "docs" / "results.md"
+DOCS = ROOT / "docs"
+SUMMARY = ROOT / "benchmarks" / "summary.md"
+PAPERS = {
+    "dsvi": ("Doubly stochastic variational inference", ("dsvi", "bounds")),
+    "coupled": ("Posteriors coupled across layers", ("star_tables", "star_pairs", "star", "star_studies")),
+    "compositional": ("Compositional uncertainty", ("compositional",)),
+    "stride": ("MCMC with greedy inducing points", ("stride",)),
+    "framework": ("Interdomain and multi-output GPs", ("framework", "convolutional", "regression")),
+    "speed": ("Speed, memory and precision", ("steps", "first", "memory", "precision", "kernels")),
+    "people": ("For people: defaults and verdicts", ("people", "honesty", "functions")),
+}
+"""The pages: a title, and the benchmarks on it."""
 INTRODUCTION = """\
-# Results
+# {title}
 
 Made by `python -m benchmarks.report` from the files in `benchmarks/results`; edits here are lost.
 Numbers are means over the splits, with standard errors where there are several.
@@ -32,15 +45,29 @@ def newest(folder: Path = RESULTS) -> dict[Path, dict[str, Any]]:
     return {path: content for _, (path, content) in sorted(latest.items())}
 
 
-def render(folder: Path = RESULTS) -> str:
-    """The page, from the result files in a folder."""
+def pages(folder: Path = RESULTS) -> dict[Path, str]:
+    """All pages by their paths: the summary, written by hand, and one for each paper with results."""
+    there = {content["benchmark"] for content in newest(folder).values()}
+    unplaced = there - {name for _, names in PAPERS.values() for name in names}
+    if unplaced:
+        raise ValueError(f"No page is named for {', '.join(sorted(unplaced))}. Put them in PAPERS.")
+    having = {word: paper for word, paper in PAPERS.items() if there & set(paper[1])}
+    links = "\n".join(f"results/{word}" for word in having)
+    listing = f"## The pages\n\n```{{toctree}}\n:maxdepth: 2\n\n{links}\n```\n"
+    texts = {DOCS / "results" / f"{word}.md": render(folder, *paper) for word, paper in having.items()}
+    return {DOCS / "results.md": f"{SUMMARY.read_text('utf-8')}\n{listing}"} | texts
+
+
+def render(folder: Path = RESULTS, title: str = "Results", names: Sequence[str] | None = None) -> str:
+    """A page, from the result files in a folder: of some benchmarks, or of all."""
     files = newest(folder)
-    names = dict.fromkeys(content["benchmark"] for content in files.values())
+    there = dict.fromkeys(content["benchmark"] for content in files.values())
     sections = [
         section(name, {path: content for path, content in files.items() if content["benchmark"] == name})
-        for name in names
+        for name in (there if names is None else names)
+        if name in there
     ]
-    return "\n".join([INTRODUCTION, *(sections or ["There are no results yet.\n"])])
+    return "\n".join([INTRODUCTION.format(title=title), *(sections or ["There are no results yet.\n"])])
 
 
 def section(name: str, files: dict[Path, dict[str, Any]]) -> str:
@@ -86,9 +113,10 @@ def origin(path: Path, content: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(render(), "utf-8")
-    print(f"Wrote {PAGE.relative_to(ROOT)}")
+    for path, text in pages().items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, "utf-8")
+        print(f"Wrote {path.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":

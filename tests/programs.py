@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import jax
 from jax.extend import core
 
@@ -23,3 +26,19 @@ def largest_batch(function, *arguments) -> int:
     found = equations(jax.make_jaxpr(function)(*arguments).jaxpr)
     axes = [v.aval.ndim for equation in found if equation.primitive.name in LAPACK for v in equation.invars]
     return max(axes, default=0)
+
+
+@contextmanager
+def compilations() -> Iterator[list[str]]:
+    """The names of what is compiled meanwhile, such as "jit(take_steps)"."""
+    names: list[str] = []
+
+    def listen(event: str, duration_secs: float, **about) -> None:
+        if event == "/jax/core/compile/backend_compile_duration":
+            names.append(str(about.get("fun_name", "")))
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    try:
+        yield names
+    finally:
+        jax.monitoring.unregister_event_duration_listener(listen)

@@ -21,6 +21,7 @@ from benchmarks import (  # noqa: E402
     _record,
     _tables,
     bounds,
+    design,
     dsvi,
     first,
     framework,
@@ -56,8 +57,16 @@ def write(folder: Path, *records, command="python -m benchmarks.regression") -> 
     )
 
 
-def test_the_page_is_what_the_files_say():
-    assert report.PAGE.read_text("utf-8") == report.render(), "run: python -m benchmarks.report"
+def test_the_pages_are_what_the_files_say():
+    for path, text in report.pages().items():
+        assert path.read_text("utf-8") == text, f"{path}: run python -m benchmarks.report"
+
+
+def test_a_benchmark_without_a_page_is_named(tmp_path):
+    content = json.loads(write(tmp_path, FIT).read_text("utf-8"))
+    (tmp_path / "a.json").write_text(json.dumps(content | {"benchmark": "nowhere"}))
+    with pytest.raises(ValueError, match="No page is named for nowhere"):
+        report.pages(tmp_path)
 
 
 def test_the_page_without_files(tmp_path):
@@ -411,3 +420,17 @@ def test_a_first_result_for_people(tmp_path):
     assert record["import_seconds"] + record["fit_seconds"] + record["predict_seconds"] < record["seconds"]
     assert 0.5 <= record["coverage"] <= 1.0 and 0.9 < record["rmse"] < 10.0
     assert "| 40 | 8 |" in report.render(tmp_path)
+
+
+@pytest.mark.slow
+def test_design_goes_on_after_it_was_stopped(tmp_path):
+    words = ["--methods", "random", "--functions", "higdon", "--runs", "12", "--work", str(tmp_path / "runs")]
+    words += ["--results", str(tmp_path / "results")]
+    design.main([*words, "--seeds", "0"])
+    (kept,) = (tmp_path / "runs").glob("*.json")
+    kept.write_text(kept.read_text().replace('"seed": 0', '"seed": 0, "kept": true'))
+    path = design.main([*words, "--seeds", "0", "1"])
+    records = json.loads(path.read_text("utf-8"))["records"]
+    assert [record.get("kept") for record in records] == [True, None]
+    assert all(0.0 <= record["regret"] < 3.0 for record in records)
+    assert "| higdon | 12 | random |" in report.render(tmp_path / "results")

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 import dgpax
-from dgpax.cli import app, main
+from dgpax import estimators, recipes
+from dgpax.cli import _methods, app, main
 from dgpax.cli._compare import verdict
 from dgpax.cli._doctor import Check, _tried
 from dgpax.cli._methods import Scored, gradient_boosting
-from dgpax.cli._source import Choice, Source, read_source
+from dgpax.cli._source import Choice, Source, held_out, prepared, read_source
 from dgpax.data import Encoding
 from dgpax.errors import DgpaxWarning, InputError, ModelFileError, UnknownNameError
 
@@ -67,6 +70,34 @@ def test_fit_prints_metrics_and_writes_files(fitted):
     assert model.target == "price" and model.encoding.input_names == ("size [m²]", "colour", "age", "built")
     assert model.encoding.output_names[1:4] == ("colour=blue", "colour=missing", "colour=red")
     assert dict(model.details)["data"] == "houses.csv"
+
+
+def test_the_same_table_is_the_same_problem_by_every_way(tmp_path, monkeypatch):
+    """What is trained follows from a recipe and rows: the same for `fit`, `compare` and the estimator."""
+    path, seen = tmp_path / "houses.csv", []
+    path.write_text(houses())
+
+    def taken(recipe, rows):
+        seen.append((dataclasses.replace(recipe, max_time=None, progress=None), rows))
+        raise InterruptedError
+
+    for place in (recipes, _methods, estimators._base):
+        monkeypatch.setattr(place, "train", taken)
+    frame = pd.read_csv(path)[~held_out(prepared(str(path), Choice()).table, Choice())]
+    for ask in (
+        lambda: run("fit", str(path), "--keep-held-out"),
+        lambda: _methods.deep_gp(read_source(str(path), Choice()), 75.0, 0),
+        lambda: dgpax.DeepGPRegressor().fit(
+            frame.drop(columns="price").assign(built=pd.to_datetime(frame["built"])), frame["price"]
+        ),
+    ):
+        with pytest.raises(InterruptedError):
+            ask()
+    (recipe, rows), *others = seen
+    for other_recipe, other in others:
+        assert other_recipe == recipe and other.gaps == rows.gaps
+        np.testing.assert_array_equal(other.x, rows.x)
+        np.testing.assert_array_equal(other.y, rows.y)
 
 
 def test_predict_writes_a_table(fitted):

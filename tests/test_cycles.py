@@ -64,8 +64,7 @@ def test_what_comes_round(name):
 
 def test_places_on_circles():
     """A day later is the same time of day, a week later the same weekday; all lie on the unit circle."""
-    dates = every(1000, hours=1)
-    dates[3] = None
+    dates = [None if number == 3 else date for number, date in enumerate(every(1000, hours=1))]
     encoding = Encoding.of(table(dates))
     assert encoding.output_names[:4] == ("when", "when missing", "when time of day (cos)", "when time of day (sin)")
     assert encoding.circles == {"when weekday": (4, 5), "when time of day": (2, 3)} and encoding.gaps == (1,)

@@ -13,7 +13,13 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
-    path for path in [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"] if "```python" in path.read_text()
+    path
+    for path in [
+        *sorted((ROOT / "docs").glob("*.md")),
+        *sorted((ROOT / "docs/tutorials").glob("*.md")),
+        ROOT / "README.md",
+    ]
+    if "```python" in path.read_text()
 ]
 
 

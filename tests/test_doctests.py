@@ -12,7 +12,8 @@ import pytest
 import dgpax
 
 SLOW = {
-    "DeepGPClassifier", "DeepGPRegressor", "DeepGPTransformer", "compare_with_one_layer", "fit_many", "gplvm",
+    "DeepGPClassifier", "DeepGPRegressor", "DeepGPTransformer", "compare_with_one_layer", "decoder", "fit_many",
+    "gplvm", "latent_positions", "pair_effect", "sobol_indices", "suggest",
 }  # fmt: skip
 """Those that compile a model of their own."""
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from programs import compilations
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import dgpax
@@ -248,12 +249,11 @@ def test_time_limit(data):
 
 
 def test_a_second_fit_of_the_same_shape_compiles_nothing(data):
-    from dgpax.inference import _base
-
-    dgpax.fit(dgpax.gp_regression(data), data, engine=FAST)
-    before = _base._compiled_steps._cached._cache_size()
-    dgpax.fit(dgpax.gp_regression(data), data, engine=LBFGS(max_steps=60, steps_per_call=1))
-    assert _base._compiled_steps._cached._cache_size() == before
+    with compilations() as first:
+        dgpax.fit(dgpax.gp_regression(data), data, engine=LBFGS(max_steps=60, steps_per_call=2))
+    with compilations() as second:
+        dgpax.fit(dgpax.gp_regression(data), data, engine=LBFGS(max_steps=60, steps_per_call=2))
+    assert "jit(take_steps)" in first and not second
 
 
 def test_the_progress_bar_shows_the_objective(data, capsys):

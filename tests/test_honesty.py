@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from benchmarks._record import Record
 from benchmarks.honesty import judged_table, summary
 from dgpax.report import Classification, Honesty, Regression, honesty
 from dgpax.report._honesty import bounds
@@ -106,10 +107,10 @@ def test_missing_targets_and_inputs_that_say_nothing():
 
 
 def test_the_benchmark_counts_words_by_the_truth():
-    records = [{"word": word, "most_off": off} for word, off in
-               [("Honest", 0.01), ("Cautious", -0.02), ("Honest", 0.06), ("Overconfident", -0.2)]]  # fmt: skip
+    said = [("Honest", "within"), ("Cautious", "within"), ("Honest", "between"), ("Overconfident", "beyond")]
+    records: list[Record] = [{"word": word, "truth": truth} for word, truth in said]
     found = summary(records)
-    assert [(part["tables"], part["honest"]) for part in found.values()] == [(1, 0), (2, 1), (1, 1)]
+    assert [(part["tables"], part["honest"]) for part in found.values()] == [(2, 1), (1, 1), (1, 0)]
 
 
 @pytest.mark.slow

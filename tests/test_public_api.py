@@ -13,11 +13,11 @@ import dgpax
 PUBLIC = {
     "Dataset", "DeepGP", "DeepGPClassifier", "DeepGPRegressor", "DeepGPTransformer", "Fit", "GPLayer", "alignment",
     "cache_compilations", "compare_with_one_layer", "covariances", "data", "dataset", "decoder", "deep_gp",
-    "distributed", "distributions", "dsvi", "errors", "estimators", "expectations", "fit", "fit_many", "fits", "freeze",
-    "gp_regression", "gplvm", "inducing", "inference", "kernels", "latent_positions", "layers", "likelihoods",
-    "linalg", "load", "load_model", "means", "metrics", "objectives", "parameters", "plot", "posteriors", "predict",
-    "predict_jointly", "predict_latent", "prediction", "report", "save", "sparse_gp_regression", "star", "stride",
-    "table", "unfreeze", "warps",
+    "design", "distributed", "distributions", "dsvi", "errors", "estimators", "expectations", "fit", "fit_many",
+    "fits", "freeze", "gp_regression", "gplvm", "inducing", "inference", "interop", "kernels", "latent_positions",
+    "layers", "likelihoods", "linalg", "load", "load_model", "means", "metrics", "objectives", "parameters", "plot",
+    "posteriors", "predict", "predict_jointly", "predict_latent", "prediction", "report", "save", "sensitivity",
+    "sparse_gp_regression", "star", "stride", "table", "unfreeze", "warps",
 }  # fmt: skip
 INTERNAL_MODULES = {
     "architectures", "conditional", "io", "model", "propagate", "recipes", "settings", "storage", "typing", "uncertain",

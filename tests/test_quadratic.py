@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import dgpax
+from dgpax.data import _sums
 from dgpax.linalg import _cholesky, bilinear_forms, row_norms
-from dgpax.objectives import _rows, elbo
+from dgpax.objectives import elbo
 from dgpax.parameters import combine, partition
 from dgpax.posteriors import MeanField
 
@@ -66,7 +67,7 @@ def test_row_norms_are_never_negative(rng, monkeypatch, backend):
 @pytest.mark.parametrize("weights", [None, "some"])
 def test_a_deep_model_has_one_bound_on_all_backends(rng, monkeypatch, weights):
     """Accelerators add rows of weight 0, and invert roots by halves."""
-    monkeypatch.setattr(_rows, "ALIGN_FROM", 20)
+    monkeypatch.setattr(_sums, "ALIGN_FROM", 20)
     monkeypatch.setattr(_cholesky, "SOLVED_UP_TO", 3)
     weights = None if weights is None else rng.uniform(0.5, 2.0, size=30)
     data = dgpax.dataset(rng.normal(size=(30, 2)), rng.normal(size=(30, 1)), weights=weights)

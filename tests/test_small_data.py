@@ -224,7 +224,7 @@ def test_the_default_weighs_depths():
     regressor = DeepGPRegressor().fit(x, y)
     report, fitted = regressor.fit_report_, regressor.fit_
     assert isinstance(fitted, Ensemble)
-    assert {"one layer, exact", "two layers"} <= set(report.details)
+    assert {"one layer, rbf, exact", "one layer, matern52, exact", "two layers"} <= set(report.details)
     assert_allclose(sum(fitted.weights), 1.0)
     one = DeepGPRegressor(inference="exact").fit(x, y)
     new = wave_then_line(500, seed=5)

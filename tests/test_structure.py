@@ -12,10 +12,11 @@ import dgpax
 
 PACKAGE = Path(dgpax.__file__).parent
 ORDER = [
-    "typing", "errors", "settings", "storage", "distributed", "parameters", "linalg", "distributions", "metrics",
-    "data", "kernels", "means", "inducing", "covariances", "conditional", "warps", "expectations", "likelihoods",
-    "layers", "model", "posteriors", "propagate", "uncertain", "fits", "objectives", "inference", "architectures",
-    "prediction", "stride", "alignment", "recipes", "estimators", "io", "plot", "report", "cli",
+    "typing", "errors", "settings", "programs", "storage", "distributed", "parameters", "linalg", "distributions",
+    "metrics", "data", "kernels", "means", "inducing", "covariances", "conditional", "warps", "expectations",
+    "likelihoods", "layers", "model", "posteriors", "propagate", "uncertain", "fits", "objectives", "inference",
+    "architectures", "prediction", "stride", "alignment", "recipes", "estimators", "io", "design", "sensitivity",
+    "interop", "plot", "report", "cli",
 ]  # fmt: skip
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 

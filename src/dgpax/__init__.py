@@ -10,6 +10,7 @@ if _typing.TYPE_CHECKING:  # what type checkers see; at run time everything is i
     from . import alignment as alignment
     from . import covariances as covariances
     from . import data as data
+    from . import design as design
     from . import distributed as distributed
     from . import distributions as distributions
     from . import errors as errors
@@ -18,6 +19,7 @@ if _typing.TYPE_CHECKING:  # what type checkers see; at run time everything is i
     from . import fits as fits
     from . import inducing as inducing
     from . import inference as inference
+    from . import interop as interop
     from . import kernels as kernels
     from . import layers as layers
     from . import likelihoods as likelihoods
@@ -30,6 +32,7 @@ if _typing.TYPE_CHECKING:  # what type checkers see; at run time everything is i
     from . import posteriors as posteriors
     from . import prediction as prediction
     from . import report as report
+    from . import sensitivity as sensitivity
     from . import stride as stride
     from . import warps as warps
     from .architectures import compare_with_one_layer as compare_with_one_layer
@@ -62,14 +65,16 @@ if _typing.TYPE_CHECKING:  # what type checkers see; at run time everything is i
     from .prediction import predict_latent as predict_latent
     from .settings import cache_compilations as cache_compilations
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 _PACKAGES = {
-    "alignment", "covariances", "data", "distributed", "distributions", "errors", "estimators", "expectations",
-    "fits", "inducing", "inference", "kernels", "layers", "likelihoods", "linalg", "means", "metrics", "objectives",
-    "parameters", "plot", "posteriors", "prediction", "report", "stride", "warps",
+    "alignment", "covariances", "data", "design", "distributed", "distributions", "errors", "estimators",
+    "expectations", "fits", "inducing", "inference", "interop", "kernels", "layers", "likelihoods", "linalg",
+    "means", "metrics", "objectives", "parameters", "plot", "posteriors", "prediction", "report", "sensitivity",
+    "stride", "warps",
 }  # fmt: skip
 _INTERNAL = {
-    "architectures", "conditional", "io", "model", "propagate", "recipes", "settings", "storage", "typing", "uncertain",
+    "architectures", "conditional", "io", "model", "programs", "propagate", "recipes", "settings", "storage", "typing",
+    "uncertain",
 }  # fmt: skip
 _HOMES = {
     "architectures": ("compare_with_one_layer", "decoder", "deep_gp", "dsvi", "gp_regression", "gplvm",

@@ -10,7 +10,7 @@ from .data import Dataset, Scaling
 from .distributions import AbstractDistribution, AbstractJointGaussian, Affine, JointMixture
 from .errors import InputError
 from .likelihoods import AbstractLikelihood
-from .parameters import table
+from .parameters import COLUMNS, html_table, table
 from .typing import Array, Float
 
 
@@ -65,3 +65,15 @@ class DeepGP(eqx.Module):
 
     def __str__(self) -> str:
         return str(table(self))
+
+    def __repr__(self) -> str:
+        shown = " → ".join(f"{_kind(layer)}({_kind(getattr(layer, 'kernel', None))})" for layer in self.layers)
+        return f"DeepGP({shown} → {_kind(self.likelihood)})"
+
+    def _repr_html_(self) -> str:
+        listing = table(self)
+        return html_table(COLUMNS, listing.rows, repr(self))
+
+
+def _kind(part: object) -> str:
+    return "" if part is None else type(part).__name__

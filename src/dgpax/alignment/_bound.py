@@ -27,7 +27,7 @@ class WarpDraw(eqx.Module):
 
 
 def draw_warps(model: WarpedModel, posterior: AbstractWarpedPosterior, num_sequences: int, key: RandomKey) -> WarpDraw:
-    """A draw of all warps together, by one draw of their inducing outputs, which the functions are told."""
+    """A draw of all warps together, by one draw of their inducing outputs, on which the functions depend too."""
     key_outputs, key_path = jr.split(key)
     dtype = posterior.warps.mean.dtype
     noise = jr.normal(key_outputs, (num_sequences, model.warp.num_inducing), dtype)

@@ -10,6 +10,7 @@ from jax import lax
 
 from ..distributions import AbstractJointGaussian, Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs
 from ..linalg import matmul, safe_cholesky, smallest_spread
+from ..programs import compiled
 from ..typing import Array, Float, Key, RandomKey
 from ._bound import draw_warps, function_marginals
 from ._model import WarpedModel
@@ -34,7 +35,7 @@ def pairwise_distance(functions: Float[Array, "*s J G"]) -> Float[Array, "*s"]:
     return jnp.mean(jnp.sqrt(jnp.mean(squares, axis=-1)), axis=-1)
 
 
-@eqx.filter_jit
+@compiled
 def draw_all(
     model: WarpedModel,
     posterior: AbstractWarpedPosterior,
@@ -74,7 +75,7 @@ def _joint(
     return matmul(A, functions.mean), model.covariance(x, x) - matmul(A, A.T) + matmul(spread, spread.T)
 
 
-@eqx.filter_jit
+@compiled
 def latent_given_warps(
     model: WarpedModel,
     posterior: AbstractWarpedPosterior,

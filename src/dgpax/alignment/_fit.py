@@ -11,6 +11,7 @@ import jax.random as jr
 from ..data import Scaling
 from ..errors import InputError
 from ..fits import AbstractFit, FitReport
+from ..programs import compiled
 from ..typing import Array, Float
 from ._bound import warped_elbo
 from ._draws import WarpedDraws, draw_all, latent_given_warps
@@ -66,9 +67,7 @@ class WarpedFit(AbstractFit):
 
     def bound(self, num_samples: int = 1000, *, seed: int = 0) -> Float[Array, ""]:
         """The evidence lower bound of the scaled data, averaged over draws of the warps."""
-        terms = eqx.filter_jit(warped_elbo)(
-            self.warped, self.posterior, self.data, key=jr.key(seed), num_samples=num_samples
-        )
+        terms = compiled(warped_elbo)(self.warped, self.posterior, self.data, key=jr.key(seed), num_samples=num_samples)
         return terms.total
 
     def _given_warps(self, x: Float[Array, "N 1"], num_samples: int, seed: int, over: str | None):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -15,6 +14,7 @@ from ..inference import fit, suitable_chunk_rows
 from ..layers import gp_layers
 from ..likelihoods import GaussianNoise
 from ..objectives import collapsed_bound, elbo
+from ..programs import compiled
 from ..typing import Array, Float
 from ._deep import deep_gp
 from ._shallow import sparse_gp_regression
@@ -77,7 +77,7 @@ def compare_with_one_layer(fitted: Fit, data: Dataset, *, num_samples: int = 50,
     return DepthReport(len(own), float(deep), float(error), float(bound))
 
 
-@eqx.filter_jit
+@compiled
 def _sampled_bound(
     fitted: Fit, data: Dataset, num_samples: int, seed: int
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:

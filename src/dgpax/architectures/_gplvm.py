@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -22,6 +21,7 @@ from ..likelihoods import AbstractLikelihood, GaussianNoise
 from ..model import DeepGP
 from ..parameters import Positive, Real
 from ..posteriors import AbstractLatents, Encoder, MeanField, RowLatents, optimal_posterior
+from ..programs import compiled
 from ..typing import Array, Float
 from ._shallow import NOISE_START, VARIANCE_FLOOR, noise_start
 
@@ -156,5 +156,5 @@ def _method(model: DeepGP, data: Dataset, scores: Float[Array, "N Q"], latents: 
     if not isinstance(model.likelihood, GaussianNoise):
         return Variational(MeanField.at_prior(model.layers, latents=[latents]))
     known = DeepGP(model.layers[1:], model.likelihood)
-    (block,) = eqx.filter_jit(optimal_posterior)(known, Dataset(scores, jnp.nan_to_num(data.y))).blocks
+    (block,) = compiled(optimal_posterior)(known, Dataset(scores, jnp.nan_to_num(data.y))).blocks
     return LatentInputs(MeanField((latents, block)))

@@ -7,5 +7,6 @@ from . import _doctor as _doctor
 from . import _fit as _fit
 from . import _look as _look
 from . import _predict as _predict
+from . import _study as _study
 from ._app import app as app
 from ._app import main as main

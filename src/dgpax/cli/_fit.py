@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import __version__
-from ._app import app, metric_table, print_json, say
+from ._app import app, file_stem, metric_table, print_json, say
 from ._options import Category, Dates, Decimal, Gap, Json, Seed
 
 if TYPE_CHECKING:
@@ -58,7 +58,10 @@ def fit_command(
             "(counts). [default: by the rows]"
         ),
     ] = None,
-    kernel: Annotated[str, typer.Option(help="rbf, matern52, matern32 or matern12: from smooth to rough.")] = "rbf",
+    kernel: Annotated[
+        str | None,
+        typer.Option(help="rbf, matern52, matern32 or matern12: from smooth to rough. [default: by the rows]"),
+    ] = None,
     posterior: Annotated[
         str | None,
         typer.Option(
@@ -109,7 +112,8 @@ def fit_command(
     for part in (table(fitted.model), str(fitted.report), metric_table(scores), f"{honesty.word}. {honesty.sentence}"):
         say(part, quiet=json)
     numbered = str(split) if work.found is None else None
-    stem = output / _file_name(source, inference, None if layers == "auto" else f"{layers}-layers", numbered)
+    words = [file_stem(Path(source).stem), inference, None if layers == "auto" else f"{layers}-layers", numbered]
+    stem = output / "-".join(word for word in words if word)
     files = _write(stem, fitted, found, judged, with_report, seed)
     for kind, path in files.items():
         say(f"{kind.capitalize()} written to {path}", quiet=json)
@@ -127,10 +131,14 @@ def _depth(layers: str) -> int | None:
     if layers == "auto":
         return None
     if not layers.isdecimal() or int(layers) < 1:
-        raise typer.BadParameter(
-            f"{layers!r} is neither auto nor a number of layers, 1 or more.", param_hint="--layers"
-        )
+        wanted = f"{layers!r} is neither auto nor a number of layers, 1 or more."
+        raise typer.BadParameter(wanted, param_hint="--layers")
     return int(layers)
+
+
+def _file_name(source: str, *words: str | None) -> str:
+    """Without words, that of the table."""
+    return "-".join(word for word in (file_stem(Path(source).stem), *words) if word)
 
 
 def provenance(source: str) -> dict[str, str]:

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..errors import InputError, MissingDataError, UnknownNameError
+from ..parameters import counted
 from ..settings import user_cache
 from ._dataset import Dataset
 from ._entries_other import OTHERS
@@ -42,6 +43,10 @@ class NamedDataset:
     licence: str
     citation: str
     source: str
+
+    def __repr__(self) -> str:
+        size = f"{counted(len(self.x), 'row')}, {counted(self.x.shape[1], 'input')}"
+        return f"NamedDataset({self.name!r}, {size}, {self.task} of {self.output_name!r})"
 
     @property
     def num_splits(self) -> int:

@@ -12,6 +12,7 @@ import numpy as np
 from jax.core import Tracer
 
 from ..errors import DgpaxWarning, InputError, InputTypeError, UnknownNameError
+from ..parameters import counted, html_table
 from ..typing import Array, Float, Int
 from ._validation import (
     Columns,
@@ -23,6 +24,9 @@ from ._validation import (
     refuse_infinite,
     refuse_missing,
 )
+
+FEW_ROWS = 5
+"""That a notebook shows."""
 
 
 class Dataset(eqx.Module):
@@ -46,6 +50,17 @@ class Dataset(eqx.Module):
     weights: Float[Array, " N"] | None = None
     input_names: tuple[str, ...] = eqx.field(static=True, default=())
     output_names: tuple[str, ...] = eqx.field(static=True, default=())
+
+    def __repr__(self) -> str:
+        sizes = (self.num_rows, "row"), (self.num_inputs, "input"), (self.num_outputs, "output")
+        weighted = "" if self.weights is None else ", weighted"
+        return f"Dataset({', '.join(counted(*size) for size in sizes)}{weighted})"
+
+    def _repr_html_(self) -> str:
+        names = self.input_names or tuple(f"x{i}" for i in range(self.num_inputs))
+        names += self.output_names or tuple(f"y{i}" for i in range(self.num_outputs))
+        rows = np.hstack([np.asarray(self.x[:FEW_ROWS]), np.asarray(self.y[:FEW_ROWS])])
+        return html_table(names, [[f"{value:.5g}" for value in row] for row in rows], f"{self!r}, of which the first")
 
     @property
     def num_rows(self) -> int:

@@ -6,10 +6,10 @@ import dataclasses
 from typing import NamedTuple
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..programs import compiled
 from ..typing import Array, Bool, Float
 from ._dataset import Dataset
 
@@ -109,7 +109,7 @@ def _unscaled(size: int) -> _Statistics:
     return _Statistics(jnp.zeros(size), jnp.ones(size), jnp.zeros(size, bool))
 
 
-@jax.jit
+@compiled
 def _statistics(values: Float[Array, "N D"], weights: Float[Array, " N"] | None = None) -> _Statistics:
     """Two-pass mean and deviation, with the rounding error of the mean corrected [Chan, Golub & LeVeque 1983].
 

@@ -1,6 +1,10 @@
 """The contract of a predictive distribution."""
 
 import abc
+import importlib
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -8,8 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ..errors import InputError
+from ..errors import InputError, MissingDataError
+from ..parameters import counted, html_table
 from ..typing import Array, ArrayLike, Float, RandomKey
+
+FEW_ROWS = 5
+"""That a notebook shows."""
 
 
 class AbstractDistribution(eqx.Module):
@@ -50,9 +58,47 @@ class AbstractDistribution(eqx.Module):
         """The distribution of shift + scale · Y: how predictions return from scaled to original units."""
 
     @property
-    @abc.abstractmethod
     def stddev(self) -> Float[Array, "*batch N P"]:
         """√variance."""
+        return safe_sqrt(self.variance)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(shape={tuple(self.mean.shape)})"
+
+    def _repr_html_(self) -> str:
+        if self.mean.ndim != 2:
+            return html_table((), (), repr(self))
+        mean, stddev = (np.asarray(values) for values in (self.mean, self.stddev))
+        rows = [[f"{value:.5g}" for pair in zip(*row, strict=True) for value in pair]
+                for row in zip(mean[:FEW_ROWS], stddev[:FEW_ROWS], strict=True)]  # fmt: skip
+        head = ["mean", "standard deviation"] * mean.shape[1]
+        return html_table(head, rows, f"{self!r}: {counted(len(mean), 'row')}, of which the first")
+
+    def to_frame(self, level: float = 0.9, names: Sequence[str] = ("y",)) -> Any:
+        """A frame of pandas, or of polars where there is no pandas: mean, standard deviation and the ends of the
+        central interval of every row, named after the outputs.
+
+        >>> import jax.numpy as jnp
+        >>> from dgpax.distributions import Gaussian
+        >>> frame = Gaussian(jnp.zeros((3, 1)), jnp.ones((3, 1))).to_frame(0.9, ["rent"])
+        >>> list(frame.columns)
+        ['rent mean', 'rent std', 'rent low 0.9', 'rent high 0.9']
+        """
+        if self.mean.ndim != 2:
+            raise InputError(f"to_frame() is for predictions of shape [N, P]; this one has shape {self.mean.shape}.")
+        num_outputs = self.mean.shape[1]
+        if tuple(names) == ("y",) and num_outputs > 1:
+            names = [f"y{output}" for output in range(num_outputs)]
+        if len(names) != num_outputs:
+            raise InputError(f"to_frame(names=...) needs a name for each of {num_outputs} outputs; got {list(names)}.")
+        low, high = self.interval(level)
+        parts = {"mean": self.mean, "std": self.stddev, f"low {level:g}": low, f"high {level:g}": high}
+        columns = {
+            f"{name} {part}": np.asarray(values)[:, output]
+            for output, name in enumerate(names)
+            for part, values in parts.items()
+        }
+        return _frame(columns)
 
     @property
     def median(self) -> Float[Array, "*batch N P"]:
@@ -70,6 +116,13 @@ class AbstractDistribution(eqx.Module):
         Gneiting & Raftery 2007, eq. (21), with the sign turned.
         """
         return self.expected_distance(y) - 0.5 * self.expected_difference(self)
+
+
+def _frame(columns: dict[str, np.ndarray]) -> Any:
+    for library in ("pandas", "polars"):
+        with suppress(ImportError):
+            return importlib.import_module(library).DataFrame(columns)
+    raise MissingDataError("A frame needs pandas or polars: pip install pandas.")
 
 
 @jax.jit

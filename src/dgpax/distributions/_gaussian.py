@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import jax
 import jax.numpy as jnp
 import jax.random as jr
 from jax.scipy.special import erf, ndtr, ndtri
 
 from ..errors import InputError
+from ..programs import compiled
 from ..typing import Array, ArrayLike, Float, RandomKey
 from ._base import AbstractDistribution, as_probability, safe_sqrt
 
@@ -34,10 +34,6 @@ class Gaussian(AbstractDistribution):
                 f"Gaussian needs mean and variance of the same shape [*batch, N, P]; got {self.mean.shape} and "
                 f"{self.variance.shape}. Broadcast the variance first: jnp.broadcast_to(variance, mean.shape)."
             )
-
-    @property
-    def stddev(self) -> Float[Array, "*batch N P"]:
-        return safe_sqrt(self.variance)
 
     def cdf(self, y: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
         return ndtr(_standardise(jnp.subtract(y, self.mean), self.stddev))
@@ -68,7 +64,7 @@ class Gaussian(AbstractDistribution):
         return Gaussian(shift + scale * self.mean, scale**2 * self.variance)
 
 
-@jax.jit
+@compiled
 def _quantile(gaussian: Gaussian, p: Float[Array, "..."]) -> Float[Array, "..."]:
     stddev = gaussian.stddev
     return gaussian.mean + jnp.where(stddev > 0, stddev * ndtri(p), 0.0)

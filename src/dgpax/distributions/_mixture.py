@@ -13,8 +13,9 @@ from jax.scipy.special import logsumexp
 
 from ..errors import InputError
 from ..linalg import einsum
+from ..programs import compiled
 from ..typing import Array, ArrayLike, Float, RandomKey
-from ._base import AbstractDistribution, as_probability, safe_sqrt
+from ._base import AbstractDistribution, as_probability
 from ._root import invert_cdf
 
 
@@ -57,10 +58,6 @@ class Mixture(AbstractDistribution):
     def variance(self) -> Float[Array, "*batch N P"]:
         """Law of total variance: the mean of the variances plus the variance of the means."""
         return self._average(self.components.variance + (self.components.mean - self.mean) ** 2)
-
-    @property
-    def stddev(self) -> Float[Array, "*batch N P"]:
-        return safe_sqrt(self.variance)
 
     def cdf(self, y: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
         average = self._average(self._each(lambda component: component.cdf(y)))
@@ -110,7 +107,7 @@ class Mixture(AbstractDistribution):
 
 
 @jax.custom_jvp
-@jax.jit
+@compiled
 def _quantile(mixture: Mixture, p: Float[Array, "..."]) -> Float[Array, "..."]:
     quantiles = mixture._each(lambda component: component.quantile(p))
     weights = _along_first(mixture.weights, quantiles)
@@ -139,7 +136,7 @@ def _quantile_jvp(primals, tangents):
     return root, jnp.where(supported, (p_moves - cdf_moves) / jnp.where(supported, density, 1.0), 0.0)
 
 
-@jax.jit
+@compiled
 def _expected_difference(mixture: Mixture, other: Mixture) -> Float[Array, "..."]:
     @jax.checkpoint
     def add(total, weighted):

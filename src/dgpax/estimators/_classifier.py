@@ -37,7 +37,7 @@ class DeepGPClassifier(ClassifierMixin, AbstractSupervised):
     num_layers: int | None = None
     posterior: str = "mean-field"
     inference: str = "variational"
-    kernel: str = "rbf"
+    kernel: str | None = None
     num_inducing: int | None = None
     max_steps: int | None = None
     max_time: float | int | None = None

@@ -28,16 +28,16 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
     """Regression with calibrated uncertainty by a deep Gaussian process. No argument needs tuning.
 
     `num_layers=None` means one for `inference` "exact" and "sparse", else two; up to 1,000 rows with Gaussian noise,
-    both one exact layer and two are trained, and weighed by rows that their fits haven't seen. `posterior` is
+    one exact layer, "rbf" and "matern52", and two are trained, and weighed by rows that their fits haven't seen;
+    elsewhere `kernel` is "rbf" unless it is "matern52", "matern32" or "matern12", from smooth to rough. `posterior` is
     "mean-field", "layer-wise", "stripes-and-arrow", "fully-coupled", "chain" or "points-as-locations", for variational
     inference. `inference` is "variational", "sghmc" (draws), "stride" (draws, for few rows), "exact" (up to a few
     thousand rows) or "sparse"; `architecture` ("residual", "composition", "convolution", "injective") and
     `num_particles` are for "stride". `likelihood` says what the targets are: "gaussian", "student_t" (outliers),
     "heteroskedastic" (noise that depends on the inputs), "poisson" and "negative_binomial" (counts). None is
     "gaussian", and "heteroskedastic" where ten rows or more have gaps, as these are harder to predict, and inference
-    allows it. `kernel` is "rbf", "matern52", "matern32" or "matern12", from smooth to rough. A fit stops when the bound
-    no longer improves, after `max_steps` or after `max_time` seconds. With more than `batch_size` rows (1,000) a step
-    sees that many. `verbose` shows a progress bar.
+    allows it. A fit stops when the bound no longer improves, after `max_steps` or after `max_time` seconds. With more
+    than `batch_size` rows (1,000) a step sees that many. `verbose` shows a progress bar.
 
     Inputs may have text, categories, dates and gaps (`dgpax.data.Encoding`). Targets may have several columns, with
     gaps (NaN).
@@ -56,7 +56,7 @@ class DeepGPRegressor(RegressorMixin, AbstractSupervised):
     posterior: str = "mean-field"
     inference: str = "variational"
     likelihood: str | None = None
-    kernel: str = "rbf"
+    kernel: str | None = None
     num_inducing: int | None = None
     architecture: str = "residual"
     num_particles: int | None = None

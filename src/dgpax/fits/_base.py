@@ -9,6 +9,7 @@ from ..data import check_inputs
 from ..distributions import AbstractJointGaussian, Gaussian
 from ..errors import InputTypeError
 from ..model import DeepGP
+from ..parameters import COLUMNS, counted, html_table, table
 from ..typing import Array, Float
 from ._report import FitReport
 
@@ -39,6 +40,17 @@ class AbstractFit(eqx.Module):
     report: eqx.AbstractVar[FitReport]
     num_inputs: eqx.AbstractVar[int]
     input_names: eqx.AbstractVar[tuple[str, ...]]
+
+    def __repr__(self) -> str:
+        report, depth = self.report, counted(len(self.model.layers), "layer")
+        words = depth, counted(report.num_rows, "row"), f"{report.inference} by {report.engine}"
+        ended = "not finished" if report.unfinished else "done"
+        return f"{type(self).__name__}({', '.join(words)}, {report.seconds:.1f} s, {ended})"
+
+    def _repr_html_(self) -> str:
+        listing = table(self.model)
+        advice = f". {self.report.advice}" if self.report.advice else ""
+        return html_table(COLUMNS, listing.rows, f"{self!r}{advice}")
 
     @property
     def parts(self) -> "tuple[tuple[float, AbstractFit], ...]":

@@ -12,6 +12,7 @@ from ..layers import GPLayer, last_gp, refuse_latents
 from ..linalg import smallest_spread
 from ..model import DeepGP
 from ..posteriors import AbstractCarry, AbstractPosterior
+from ..programs import compiled
 from ..propagate import Noise, even_noise, for_rows, outputs_of, propagate, walk
 from ..typing import Array, Float, RandomKey
 
@@ -46,7 +47,7 @@ def latent(
     return _row_by_row(model, posterior, x, key, noise, num_samples, "marginal" if over is None else "by_row")
 
 
-@eqx.filter_jit
+@compiled
 def _row_by_row(
     model: DeepGP,
     posterior: AbstractPosterior,
@@ -61,7 +62,7 @@ def _row_by_row(
     return getattr(propagate(model.layers, functions, x, carry, for_rows(noise, len(x))), shape)()
 
 
-@eqx.filter_jit
+@compiled
 def _over_rows(
     model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"], key: RandomKey, num_samples: int, shape: str
 ) -> AbstractJointGaussian:
@@ -74,7 +75,7 @@ def _over_rows(
     return getattr(outputs_of(len(inner), last_gp(model.layers), posterior, given.last, carry), shape)()
 
 
-@eqx.filter_jit
+@compiled
 def function_draws(
     model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"], key: RandomKey, num_draws: int
 ) -> Float[Array, "S N P"]:

@@ -16,6 +16,7 @@ from ..linalg import einsum, matmul
 from ..means import AbstractMean
 from ..model import DeepGP
 from ..posteriors import AbstractCarry, AbstractLayerwise, AbstractPosterior, ExactPosterior, noise_variances
+from ..programs import compiled
 from ..propagate import walk
 from ..typing import Array, Float, RandomKey
 
@@ -85,7 +86,7 @@ class FunctionDraws(eqx.Module):
         return values if self.model.scaling is None else self.model.scaling.invert_outputs(values)
 
 
-@eqx.filter_jit
+@compiled
 def _evaluate(functions: dict[int, LayerFunctions], model: DeepGP, x: Float[Array, "N D"]) -> Float[Array, "S N P"]:
     given, _ = walk(model.layers, x, lambda index, random, inputs, state: (functions[index](inputs), state), None)
     return given.last

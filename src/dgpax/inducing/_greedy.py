@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from ..kernels import AbstractKernel
 from ..linalg import einsum, matmul, safe_cholesky, solve_lower
+from ..programs import compiled
 from ..typing import Array, Float, Int
 from ._kmeans import at_most_distinct
 
@@ -50,7 +50,7 @@ def greedy_variance(kernel: AbstractKernel, x: Float[Array, "N D"], num_inducing
     return rows[_greedy_variance(kernel, rows, num_inducing)]
 
 
-@eqx.filter_jit
+@compiled
 def _greedy_variance(kernel, x, num_inducing):
     def add(step, state):
         return _pivot(state, kernel, x, step, jnp.argmax(state.residual))
@@ -79,7 +79,7 @@ def greedy_bound(
     return x[chosen]
 
 
-@eqx.filter_jit
+@compiled
 def _greedy_bound(kernel, x, y, noise_variance, candidates, num_inducing):
     cross = kernel.cross(x[candidates], x)
 

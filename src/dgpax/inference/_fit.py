@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, overload
 
-import equinox as eqx
 import jax
 import jax.random as jr
 import numpy as np
@@ -20,6 +19,7 @@ from ..fits import AbstractFit, Fit, FitReport
 from ..model import DeepGP
 from ..parameters import cast, find, freeze
 from ..posteriors import RowLatents
+from ..programs import compiled
 from ..typing import Array, Float, PyTree, RandomKey
 from ._arguments import as_seed, check_seconds
 from ._base import AbstractEngine, AbstractMethod, Problem
@@ -185,7 +185,7 @@ def conclude(
     return outcome.make(_report(run, method, engine, target, outcome, task.feed, started))
 
 
-@eqx.filter_jit
+@compiled
 def _objective(method: AbstractMethod, target: PyTree, prepared: PyTree, key: RandomKey) -> Float[Array, ""]:
     return method.terms(target, prepared, key).total
 

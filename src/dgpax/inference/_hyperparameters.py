@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -16,6 +15,7 @@ from ..linalg import even_normals
 from ..model import DeepGP
 from ..objectives import AbstractTerms
 from ..parameters import at_free_values, combine, find, free_values, log_jacobian, partition
+from ..programs import compiled
 from ..typing import Array, Float, PyTree
 from ._base import Problem
 from ._diagnostics import effective_sample_size, split_r_hat
@@ -125,7 +125,7 @@ def _evaluated(problem: Problem, points: Float[np.ndarray, "K n"]) -> tuple[np.n
     return np.concatenate(losses)[: len(points)], np.concatenate(slopes)[: len(points)]
 
 
-@eqx.filter_jit
+@compiled
 def _losses_and_slopes(problem: Problem, points: Float[Array, "K n"]):
     def one(point):
         return problem.loss(at_free_values(problem.target, point), jr.key(0))[0]

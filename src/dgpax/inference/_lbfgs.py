@@ -13,6 +13,7 @@ from jax.flatten_util import ravel_pytree
 
 from ..errors import InputError
 from ..objectives import AbstractTerms
+from ..programs import compiled
 from ..typing import Array, Float, Int, PyTree
 from ._base import AbstractEngine, Info, Problem
 
@@ -152,7 +153,7 @@ class LBFGS(AbstractEngine):
         return descent._replace(direction=-descent.gradient, search=search, memory=memory)
 
 
-@eqx.filter_jit
+@compiled
 def _best(state: LBFGSState) -> PyTree:
     """The parameters of the restart that is ahead."""
     value = state.descents.value

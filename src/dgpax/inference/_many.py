@@ -16,6 +16,7 @@ import numpy as np
 from ..data import AbstractFeed, Dataset, InMemory, as_feed
 from ..errors import DgpaxWarning, InputError
 from ..model import DeepGP
+from ..programs import compiled
 from ..typing import Array, Bool, PyTree
 from ._arguments import as_seed, check_seconds
 from ._base import AbstractEngine, AbstractMethod, Problem, keep_where, take_steps
@@ -167,12 +168,12 @@ def _stack(problems: list[Problem]) -> Problem:
     return eqx.combine(arrays, parts[0][1])
 
 
-@eqx.filter_jit
+@compiled
 def _init(engine: AbstractEngine, problem: Problem, keys):
     return eqx.filter_vmap(engine.init)(problem, keys)
 
 
-@eqx.filter_jit
+@compiled
 def _steps(engine: AbstractEngine, problem: Problem, state, keys, active: Bool[Array, " K"], start, end):
     """Steps of all fits; those that have ended stay as they are."""
     advance = eqx.filter_vmap(lambda p, s, k: take_steps(engine, p, None, s, k, start, end))
@@ -180,7 +181,7 @@ def _steps(engine: AbstractEngine, problem: Problem, state, keys, active: Bool[A
     return _keep(active, new, state), told
 
 
-@eqx.filter_jit
+@compiled
 def _keep(chosen: Bool[Array, " K"], yes: PyTree, no: PyTree) -> PyTree:
     return jax.vmap(keep_where)(chosen, yes, no)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 
@@ -15,6 +14,7 @@ from ..fits import AbstractFit, Fit, FitReport
 from ..layers import AbstractLayer, GPLayer
 from ..model import DeepGP
 from ..posteriors import AbstractCarry, AbstractPosterior
+from ..programs import compiled
 from ..typing import Array, Float, PyTree
 
 REPORT_ROWS = 2000
@@ -49,7 +49,7 @@ def _values_of(trained: PyTree, like: PyTree) -> PyTree:
     return jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(trained))
 
 
-@eqx.filter_jit
+@compiled
 def _finish(finish: Callable, target: PyTree, data: Dataset):
     """The fitted model, its posterior, the largest jitter, and how many variances had to be clipped."""
     model, posterior = finish(target, data)

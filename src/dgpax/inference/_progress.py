@@ -7,6 +7,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from html import escape
+
+BETWEEN = 0.2
+"""Seconds between two pictures of a bar in a notebook."""
 
 
 class Bar:
@@ -39,13 +43,41 @@ class Bar:
         self.tell(description="fit", completed=step, total=self.total, told=told)
 
 
+class Line:
+    """A bar in a notebook, which is drawn anew at most five times a second and at the end."""
+
+    def __init__(self):
+        from IPython.display import HTML, display  # pyright: ignore[reportMissingImports]
+
+        self.html, self.shown = HTML, 0.0
+        self.handle = display(HTML(""), display_id=True)
+
+    def __call__(self, description: str, told: str, total: int | None = None, completed: int | None = None) -> None:
+        now = time.perf_counter()
+        if now - self.shown < BETWEEN and completed != total:
+            return
+        self.shown = now
+        place = "" if total is None else f' value="{completed}" max="{total}"'
+        self.handle.update(self.html(f"<progress{place}></progress> {escape(description)} {escape(told)}"))
+
+
+def in_notebook() -> bool:
+    """Whether a notebook's kernel runs this."""
+    ipython = sys.modules.get("IPython")
+    return hasattr(ipython.get_ipython(), "kernel") if ipython else False
+
+
 @contextmanager
 def progress_bar(
     total: int, show: bool | None, may_end_early: bool = False, deadline: float | None = None
 ) -> Iterator[Bar]:
-    """A bar, or one that nobody sees; `show` None means: if the terminal can."""
-    if not (sys.stderr.isatty() if show is None else show):
+    """A bar, or one that nobody sees; `show` None means: if the terminal can, or in a notebook."""
+    notebook = in_notebook()
+    if not (sys.stderr.isatty() or notebook if show is None else show):
         yield Bar(total, lambda **what: None, may_end_early, deadline)
+        return
+    if notebook:
+        yield Bar(total, Line(), may_end_early, deadline)
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -13,6 +12,7 @@ import jax.random as jr
 from ..data import Dataset, minibatch
 from ..objectives import AbstractObjective
 from ..parameters import Positive, combine, find, partition, set_values
+from ..programs import compiled
 from ..typing import Array, Float, PyTree
 
 FACTORS = ((1.0, 1.0), (0.3, 0.1), (0.1, 0.1), (0.1, 1.0))
@@ -54,7 +54,7 @@ def stacked(trees: Sequence[PyTree]) -> PyTree:
     return jax.tree.map(lambda *leaves: jnp.stack(leaves), *trees)
 
 
-@eqx.filter_jit
+@compiled
 def _objectives(method: AbstractObjective, starts: PyTree, target: PyTree, data: Dataset) -> Float[Array, " K"]:
     rest = partition(target)[1]
     return jax.lax.map(lambda start: method.terms(combine(start, rest), data, jr.key(0)).total, starts)

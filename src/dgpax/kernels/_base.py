@@ -9,6 +9,7 @@ from numbers import Real as RealNumber
 import equinox as eqx
 
 from ..errors import InputTypeError
+from ..parameters import on_one_line, table
 from ..typing import Array, Float
 
 
@@ -23,9 +24,9 @@ class AbstractKernel(eqx.Module):
     def cross(self, x: Float[Array, "*#b N D"], y: Float[Array, "*#b M D"]) -> Float[Array, "*b2 N M"]:
         """Covariance between two sets of points, treated as distinct even where they coincide."""
 
-    @abc.abstractmethod
     def gram(self, x: Float[Array, "*b N D"]) -> Float[Array, "*b2 N N"]:
         """Covariance of a set of points with itself, white noise included."""
+        return self.cross(x, x)
 
     @abc.abstractmethod
     def diag(self, x: Float[Array, "*b N D"]) -> Float[Array, "*b2 N"]:
@@ -34,6 +35,12 @@ class AbstractKernel(eqx.Module):
     def __call__(self, x: Float[Array, "*b N D"], y: Float[Array, "*c M D"] | None = None) -> Float[Array, "..."]:
         """`gram(x)`, or `cross(x, y)`."""
         return self.gram(x) if y is None else self.cross(x, y)
+
+    def __repr__(self) -> str:
+        return on_one_line(self)
+
+    def _repr_html_(self) -> str:
+        return table(self)._repr_html_()
 
     def on(self, *dimensions: int) -> AbstractKernel:
         """This kernel on some of the input columns: `RBF(0.5).on(0) * Matern32(1.0).on(1, 2)`."""

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from ..errors import InputError
 from ..linalg import einsum
-from ..parameters import AbstractParameter, as_positive, as_real
+from ..parameters import AbstractParameter, as_positive, as_real, on_one_line, table
 from ..typing import Array, Float
 from ._base import AbstractKernel
 from ._distance import scale_inputs, squared_distances
@@ -15,6 +15,12 @@ from ._distance import scale_inputs, squared_distances
 
 class AbstractMultiOutputKernel(eqx.Module):
     """The prior covariance of P outputs that depend on each other. Inputs have a process axis: [..., 1, N, D]."""
+
+    def __repr__(self) -> str:
+        return on_one_line(self)
+
+    def _repr_html_(self) -> str:
+        return table(self)._repr_html_()
 
     @property
     @abc.abstractmethod

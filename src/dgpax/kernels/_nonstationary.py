@@ -43,9 +43,6 @@ class Paciorek(AbstractKernel):
         r2 = jnp.sum((x[..., :, None, :] - y[..., None, :, :]) ** 2 / mean_square, axis=-1)
         return self.base.variance.value[..., None, None] * prefactor * self.base.shape(r2)
 
-    def gram(self, x):
-        return self.cross(x, x)
-
     def diag(self, x):
         return self.base.diag(x)
 

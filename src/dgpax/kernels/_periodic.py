@@ -56,8 +56,5 @@ class Cosine(AbstractKernel):
             self._phase(x)[..., :, None] - self._phase(y)[..., None, :]
         )
 
-    def gram(self, x):
-        return self.cross(x, x)
-
     def diag(self, x):
         return self.variance.value[..., None] * jnp.ones_like(self._phase(x))

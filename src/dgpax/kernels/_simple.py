@@ -25,9 +25,6 @@ class Constant(AbstractKernel):
     def cross(self, x, y):
         return self.variance.value[..., None, None] * jnp.ones_like(x[..., :, None, 0] + y[..., None, :, 0])
 
-    def gram(self, x):
-        return self.cross(x, x)
-
     def diag(self, x):
         return self.variance.value[..., None] * jnp.ones_like(x[..., 0])
 

@@ -17,7 +17,10 @@ from ..typing import Array, Float, RandomKey
 from ._algebra import Scaled
 from ._base import AbstractKernel
 from ._periodic import Cosine
-from ._stationary import RBF, AbstractStationary, Matern12, Matern32, Matern52, RationalQuadratic
+from ._stationary import RBF, Matern12, Matern32, Matern52, RationalQuadratic
+
+SMOOTHNESS = {Matern12: 0.5, Matern32: 1.5, Matern52: 2.5}
+"""ν."""
 
 
 def _missing(question: str, kernel, known) -> MissingRuleError:
@@ -54,9 +57,10 @@ def _(kernel: RBF, frequencies):
     return kernel.variance.value * normaliser * jnp.exp(-0.5 * jnp.sum((frequencies * scale) ** 2, axis=-1))
 
 
-def _matern_density(kernel: AbstractStationary, frequencies, nu: float):
+@spectral_density.register
+def _(kernel: Matern12 | Matern32 | Matern52, frequencies):
     """[Rasmussen & Williams 2006, eq. 4.15] at ω = 2πs, with a length scale per column."""
-    scale = _per_column(kernel.lengthscale, frequencies.shape[-1])
+    scale, nu = _per_column(kernel.lengthscale, frequencies.shape[-1]), SMOOTHNESS[type(kernel)]
     D = scale.size
     log_normaliser = (
         D * jnp.log(2.0)
@@ -68,21 +72,6 @@ def _matern_density(kernel: AbstractStationary, frequencies, nu: float):
     )
     power = (nu + D / 2) * jnp.log(2.0 * nu + jnp.sum((frequencies * scale) ** 2, axis=-1))
     return kernel.variance.value * jnp.exp(log_normaliser - power).astype(frequencies.dtype)
-
-
-@spectral_density.register
-def _(kernel: Matern12, frequencies):
-    return _matern_density(kernel, frequencies, 0.5)
-
-
-@spectral_density.register
-def _(kernel: Matern32, frequencies):
-    return _matern_density(kernel, frequencies, 1.5)
-
-
-@spectral_density.register
-def _(kernel: Matern52, frequencies):
-    return _matern_density(kernel, frequencies, 2.5)
 
 
 @spectral_density.register
@@ -105,25 +94,11 @@ def _(kernel: RBF, key, num_frequencies, num_inputs):
     return z / _per_column(kernel.lengthscale, num_inputs)
 
 
-def _matern_frequencies(kernel, key, num_frequencies, num_inputs, nu):
+@sample_frequencies.register
+def _(kernel: Matern12 | Matern32 | Matern52, key, num_frequencies, num_inputs):
     """A multivariate t with 2ν degrees of freedom [Rasmussen & Williams 2006, eq. 4.15]."""
-    normal, mixing = _scale_mixture(kernel, key, num_frequencies, num_inputs, nu)
+    normal, mixing = _scale_mixture(kernel, key, num_frequencies, num_inputs, SMOOTHNESS[type(kernel)])
     return normal / jnp.sqrt(mixing)
-
-
-@sample_frequencies.register
-def _(kernel: Matern12, key, num_frequencies, num_inputs):
-    return _matern_frequencies(kernel, key, num_frequencies, num_inputs, 0.5)
-
-
-@sample_frequencies.register
-def _(kernel: Matern32, key, num_frequencies, num_inputs):
-    return _matern_frequencies(kernel, key, num_frequencies, num_inputs, 1.5)
-
-
-@sample_frequencies.register
-def _(kernel: Matern52, key, num_frequencies, num_inputs):
-    return _matern_frequencies(kernel, key, num_frequencies, num_inputs, 2.5)
 
 
 @sample_frequencies.register

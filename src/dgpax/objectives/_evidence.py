@@ -34,13 +34,13 @@ def log_evidence(model: DeepGP, data: Dataset) -> EvidenceTerms:
     layer = one_gp_layer(model)
     K = noisy_gram(model, data.x)
     residual = data.y - layer.mean(data.x)
-    fit, complexity, jitter = _log_density(K, stack_outputs(residual, K.shape[0]), residual.shape[1])
+    fit, complexity, jitter = log_density_terms(K, stack_outputs(residual, K.shape[0]), residual.shape[1])
     constant = jnp.asarray(-0.5 * residual.size * LOG_2PI, residual.dtype)
     return EvidenceTerms(fit, complexity, constant, jitter)
 
 
 @eqx.filter_custom_jvp
-def _log_density(K: Float[Array, "Q N N"], residual: Float[Array, "Q N K"], num_outputs: int):
+def log_density_terms(K: Float[Array, "Q N N"], residual: Float[Array, "Q N K"], num_outputs: int):
     """−½ rᵀK⁻¹r and −½ log|K|, each summed over outputs, and the jitter that the factorisation took."""
     cholesky = safe_cholesky(K, jitter=0.0)
     return (*_terms(cholesky.factor, residual, num_outputs), jnp.max(cholesky.jitter))
@@ -52,7 +52,7 @@ def _terms(L, residual, num_outputs):
     return fit, -jnp.sum(log_diagonal) * (num_outputs / L.shape[0])
 
 
-@_log_density.def_jvp
+@log_density_terms.def_jvp
 def _(primals, tangents):
     """d(−½ rᵀK⁻¹r) = ½ αᵀ dK α − αᵀ dr and d(−½ log|K|) = −½ tr(K⁻¹ dK), α = K⁻¹r [R&W 2006, eq. 5.9].
 

@@ -14,10 +14,9 @@ from ..layers import GPLayer
 from ..linalg import AbstractRoot, matmul
 from ..model import DeepGP
 from ..parameters import find
-from ..posteriors import noise_variances, one_gp_layer
+from ..posteriors import CollapsedTerms, noise_variances, one_gp_layer
 from ..typing import Array, Float
-from ._collapsed import CollapsedBoundTerms
-from ._evidence import LOG_2PI, _log_density
+from ._collapsed import CollapsedBoundTerms, bound_of
 
 FOURIER = (Fourier, AdditiveFourier, ProductFourier)
 CHUNK_ROWS = 10_000
@@ -58,22 +57,12 @@ def collapsed_bound_from(statistics: FourierStatistics, model: DeepGP) -> Collap
     """
     layer = one_gp_layer(model)
     root = Kuu(layer.inducing, layer.kernel).root()
-    noise, variance = noise_variances(model), layer.kernel.diag(statistics.first_row[None])[..., 0]
+    variance = layer.kernel.diag(statistics.first_row[None])[..., 0]
     AA = _both_sides(root, _repeat(statistics.features, len(variance)))
     Ay = root.solve(_repeat(statistics.projections, len(variance)))
-    N, P = statistics.num_rows, statistics.squares.shape[0]
-    Q = max(noise.shape[0], AA.shape[0])
-    B = jnp.eye(AA.shape[-1], dtype=AA.dtype) + AA / noise[:, None, None]
-    explained, complexity, jitter = _log_density(B, _per_matrix(Ay / noise[:, None, None]), P)
-    missed = jnp.maximum(N * variance - jnp.trace(AA, axis1=-2, axis2=-1), 0.0)
-    log_noise = jnp.sum(jnp.broadcast_to(jnp.log(noise), (P,)))
-    return CollapsedBoundTerms(
-        fit=-explained - 0.5 * jnp.sum(statistics.squares / noise),
-        complexity=complexity - 0.5 * N * log_noise,
-        constant=jnp.asarray(-0.5 * N * P * LOG_2PI, noise.dtype),
-        trace=-0.5 * jnp.sum(jnp.broadcast_to(missed / noise, (Q,))) * (P / Q),
-        jitter=jitter,
-    )
+    N = statistics.num_rows
+    explained = jnp.trace(AA, axis1=-2, axis2=-1)
+    return bound_of(CollapsedTerms(AA, Ay, statistics.squares, N * variance, explained, N), noise_variances(model))
 
 
 def _repeat(matrix: Float[Array, "M K"], num_kernels: int) -> Float[Array, "Q M K"]:
@@ -85,11 +74,6 @@ def _both_sides(root: AbstractRoot, matrix: Float[Array, "Q M M"]) -> Float[Arra
     half = root.solve(matrix)
     product = root.solve(half.mT)
     return 0.5 * (product + product.mT)
-
-
-def _per_matrix(columns: Float[Array, "Q M P"]) -> Float[Array, "Q M K"]:
-    """All columns for one shared matrix, else each matrix's own."""
-    return columns if columns.shape[0] == 1 else jnp.einsum("pmp->pm", columns)[..., None]
 
 
 def has_fourier_statistics(model: DeepGP) -> bool:

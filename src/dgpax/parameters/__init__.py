@@ -18,6 +18,10 @@ from ._priors import GammaPrior as GammaPrior
 from ._priors import HalfNormalPrior as HalfNormalPrior
 from ._priors import LogNormalPrior as LogNormalPrior
 from ._priors import NormalPrior as NormalPrior
+from ._shown import counted as counted
+from ._shown import html_table as html_table
+from ._shown import on_one_line as on_one_line
+from ._table import COLUMNS as COLUMNS
 from ._table import table as table
 from ._tree import at_free_values as at_free_values
 from ._tree import cast as cast

@@ -28,22 +28,22 @@ class AbstractParameter(eqx.Module):
         """The constraint in words, for tables."""
 
     @property
-    @abc.abstractmethod
     def log_jacobian(self) -> Float[Array, "..."]:
         """log |d value / d free| of every entry: with it, a density of values is one on the free scale."""
+        return jnp.zeros_like(self.raw)
 
     @property
-    @abc.abstractmethod
     def free(self) -> Float[Array, "..."]:
         """The value on the scale on which beliefs about it are about normal: the logarithm of what is positive."""
+        return self.raw
 
-    @abc.abstractmethod
     def at_free(self, free: Float[Array, "..."]) -> Float[Array, "..."]:
         """The raw array at a value on the free scale."""
+        return free
 
-    @abc.abstractmethod
     def with_value(self, value) -> "AbstractParameter":
         """The same parameter (constraint, prior, trainable) at another constrained value."""
+        return type(self)(value, trainable=self.trainable, prior=self.prior)  # pyright: ignore[reportCallIssue]
 
     @property
     def shape(self) -> tuple[int, ...]:

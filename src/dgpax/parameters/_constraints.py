@@ -54,20 +54,6 @@ class Real(AbstractParameter):
     def constraint(self) -> str:
         return "real"
 
-    @property
-    def log_jacobian(self) -> Float[Array, "..."]:
-        return jnp.zeros_like(self.raw)
-
-    @property
-    def free(self) -> Float[Array, "..."]:
-        return self.raw
-
-    def at_free(self, free):
-        return free
-
-    def with_value(self, value) -> Real:
-        return type(self)(value, trainable=self.trainable, prior=self.prior)
-
 
 class Positive(AbstractParameter):
     """value = floor + softplus(raw).
@@ -161,13 +147,6 @@ class Bounded(AbstractParameter):
     def log_jacobian(self) -> Float[Array, "..."]:
         return jnp.log(self.high - self.low) + jax.nn.log_sigmoid(self.raw) + jax.nn.log_sigmoid(-self.raw)
 
-    @property
-    def free(self) -> Float[Array, "..."]:
-        return self.raw
-
-    def at_free(self, free):
-        return free
-
     def with_value(self, value) -> Bounded:
         return type(self)(value, self.low, self.high, trainable=self.trainable, prior=self.prior)
 
@@ -194,20 +173,6 @@ class LowerTriangular(AbstractParameter):
     @property
     def constraint(self) -> str:
         return "lower triangular"
-
-    @property
-    def log_jacobian(self) -> Float[Array, "... M M"]:
-        return jnp.zeros_like(self.raw)
-
-    @property
-    def free(self) -> Float[Array, "... M M"]:
-        return self.raw
-
-    def at_free(self, free):
-        return free
-
-    def with_value(self, value) -> LowerTriangular:
-        return type(self)(value, trainable=self.trainable, prior=self.prior)
 
 
 def as_real(value) -> AbstractParameter:

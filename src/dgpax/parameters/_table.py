@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,6 +10,7 @@ import numpy as np
 
 from ..typing import PyTree
 from ._base import AbstractParameter
+from ._shown import brief, html_table
 from ._tree import find
 
 if TYPE_CHECKING:
@@ -51,9 +51,7 @@ class ParameterTable:
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in COLUMNS)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in self.rows)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return html_table(COLUMNS, self.rows)
 
 
 def table(tree: PyTree) -> ParameterTable:
@@ -71,16 +69,10 @@ def _row(name: str, node: AbstractParameter) -> tuple[str, ...]:
     value = np.asarray(node.value)
     return (
         name,
-        _brief(value),
+        brief(value),
         "x".join(map(str, value.shape)) or "scalar",
         str(value.dtype),
         "yes" if node.trainable else "no",
         node.constraint,
         "" if node.prior is None else repr(node.prior),
     )
-
-
-def _brief(value: np.ndarray) -> str:
-    if value.size <= 8 and value.ndim <= 1:
-        return np.array2string(value, precision=4, suppress_small=False, separator=", ").replace("\n", "")
-    return f"{value.min():.4g} … {value.max():.4g} (mean {value.mean():.4g})"

@@ -3,6 +3,8 @@
 from ._calibration import calibration as calibration
 from ._calibration import ranks as ranks
 from ._covariance import covariance_blocks as covariance_blocks
+from ._effects import main_effect as main_effect
+from ._effects import pair_effect as pair_effect
 from ._function import function as function
 from ._layers import layers as layers
 from ._layers import variance_curvature as variance_curvature

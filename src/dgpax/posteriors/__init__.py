@@ -28,7 +28,6 @@ from ._mean_field import GaussianBlock as GaussianBlock
 from ._mean_field import MeanField as MeanField
 from ._mean_field import whitening_roots as whitening_roots
 from ._natural import AbstractNatural as AbstractNatural
-from ._natural import classical_natural_step as classical_natural_step
 from ._natural import natural_block_step as natural_block_step
 from ._natural import natural_step as natural_step
 from ._particles import Particles as Particles

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -22,8 +22,6 @@ from ._base import AbstractLayerwise, Carry, Layers, Moments
 from ._latents import AbstractLatents
 from ._natural import AbstractNatural, natural_step
 
-NaturalStep = Callable[..., tuple[Float[Array, "*b M"], Float[Array, "*b M M"]]]
-
 
 class GaussianBlock(AbstractNatural):
     """q(v) = Π_q N(mean_q, root_q root_qᵀ) for the processes of one layer."""
@@ -34,10 +32,10 @@ class GaussianBlock(AbstractNatural):
     def parameters(self):
         return self.mean, self.root
 
-    def natural_step(self, gradient, rate, step: NaturalStep = natural_step):
+    def natural_step(self, gradient, rate):
         """For every process by itself."""
-        root_gradient = jnp.tril(gradient.root.raw)
-        mean, root = step(self.mean.value, self.root.value, gradient.mean.raw, root_gradient, rate)
+        slope = jnp.tril(gradient.root.raw)
+        mean, root = natural_step(self.mean.value, self.root.value, gradient.mean.raw, slope, rate)
         return GaussianBlock(self.mean.with_value(mean), self.root.with_value(root))
 
 

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
-from ..linalg import BlockPattern, half_tril, matmul, safe_cholesky, solve_lower, solve_lower_transposed
+from ..linalg import BlockPattern, half_tril, matmul, solve_lower
 from ..parameters import AbstractParameter
 from ..typing import Array, Float
 
@@ -45,7 +45,7 @@ def natural_step(
     than double takes the diagonal part of its step only, and a mean that would jump is moved less far.
     """
     eye = jnp.eye(root.shape[-1], dtype=root.dtype)
-    T = eye + rate * _local_gradient(root, root_gradient)
+    T = eye + rate * half_tril(matmul(root.mT, root_gradient))
     diagonal = jnp.maximum(jnp.diagonal(T, axis1=-2, axis2=-1), SMALLEST_DIAGONAL)
     inverse = solve_lower(jnp.tril(T, -1) + diagonal[..., None] * eye, jnp.broadcast_to(eye, T.shape))
     growth = jnp.max(jnp.sum(inverse**2, axis=-1), axis=-1)
@@ -87,28 +87,3 @@ def natural_block_step(
     in_old_deviations = jnp.sqrt(jnp.mean(pattern.apply(inverse, move) ** 2, axis=(-2, -1), keepdims=True))
     shorter = LARGEST_MOVE / jnp.maximum(in_old_deviations, LARGEST_MOVE)
     return mean - pattern.apply(new, move * shorter)[..., 0], new
-
-
-def classical_natural_step(
-    mean: Float[Array, "*b M"],
-    root: Float[Array, "*b M M"],
-    mean_gradient: Float[Array, "*b M"],
-    root_gradient: Float[Array, "*b M M"],
-    rate: float | Float[Array, ""],
-) -> tuple[Float[Array, "*b M"], Float[Array, "*b M M"]]:
-    """The step in natural parameters, S⁻¹ ← S⁻¹ + 2·rate·∂loss/∂S [Hensman et al. 2013; Salimbeni et al. 2018].
-
-    S⁻¹ = R⁻ᵀ(I + rate·(Φ + Φᵀ))R⁻¹ with Φ = P(RᵀG), so the new root is R T⁻¹ with TᵀT = I + rate·(Φ + Φᵀ).
-    At rate 1 it reaches the optimum of a Gaussian likelihood at once; it may fail where that matrix isn't positive.
-    """
-    local = _local_gradient(root, root_gradient)
-    H = jnp.eye(root.shape[-1], dtype=root.dtype) + rate * (local + jnp.swapaxes(local, -1, -2))
-    flipped = safe_cholesky(jnp.flip(H, (-2, -1)), jitter=0.0).factor
-    T = jnp.swapaxes(jnp.flip(flipped, (-2, -1)), -1, -2)
-    new = jnp.tril(jnp.swapaxes(solve_lower_transposed(T, jnp.swapaxes(root, -1, -2)), -1, -2))
-    descent = matmul(new, matmul(jnp.swapaxes(new, -1, -2), mean_gradient[..., None]))[..., 0]
-    return mean - rate * descent, new
-
-
-def _local_gradient(root, root_gradient):
-    return half_tril(matmul(jnp.swapaxes(root, -1, -2), root_gradient))

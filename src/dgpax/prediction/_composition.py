@@ -16,6 +16,7 @@ from ..fits import AbstractFit, Functions, with_posterior
 from ..layers import gp_layers, refuse_latents
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
+from ..programs import compiled
 from ..propagate import input_widths, walk
 from ..typing import Array, Float, RandomKey
 
@@ -59,7 +60,7 @@ def layer_draws(
     return _draws(model, own.posterior, rows, _checked(at, model, rows), jr.key(seed), num_draws)
 
 
-@eqx.filter_jit
+@compiled
 def _draws(
     model: DeepGP,
     posterior: AbstractPosterior,

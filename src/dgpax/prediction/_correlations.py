@@ -12,6 +12,7 @@ from ..fits import AbstractFit, with_posterior
 from ..layers import gp_layers
 from ..linalg import BlockPattern
 from ..posteriors import AbstractPosterior, Chain, Coupled, GaussianBlock, Layers, MeanField, Particles
+from ..programs import compiled
 from ..typing import Array, Float, Int
 
 
@@ -73,7 +74,7 @@ def _blocks(posterior: AbstractPosterior, layers: Layers) -> Float[np.ndarray, "
     return whole
 
 
-@eqx.filter_jit
+@compiled
 def _joint_covariance(posterior: Coupled | Chain, layers: Layers) -> tuple[BlockPattern, Float[Array, "J M M"]]:
     carry = posterior.begin(layers)
     return carry.pattern, carry.covariance

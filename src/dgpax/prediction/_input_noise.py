@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -15,6 +14,7 @@ from ..inducing import Points
 from ..kernels import AbstractKernel
 from ..layers import GPLayer, gp_layers
 from ..posteriors import AbstractCarry, AbstractPosterior, Particles, PointsAsLocations
+from ..programs import compiled
 from ..propagate import outputs_of
 from ..typing import Array, ArrayLike, Float
 
@@ -62,7 +62,7 @@ def curvature_given_points(
     return _answer(0, layer, known, known.begin((layer,)), at)
 
 
-@eqx.filter_jit
+@compiled
 def _answer(
     index: int, layer: GPLayer, posterior: AbstractPosterior, carry: AbstractCarry, x: Float[Array, "N D"]
 ) -> NoisyInputVariance:

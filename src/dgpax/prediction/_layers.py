@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import equinox as eqx
 import jax.random as jr
 
 from ..distributions import Gaussian, Mixture
@@ -12,6 +11,7 @@ from ..fits import NUM_FEATURES, AbstractFit, require_fit, with_posterior
 from ..layers import GPLayer
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
+from ..programs import compiled
 from ..propagate import Draws, Noise, even_noise, for_rows, outputs_of, walk
 from ..typing import Array, Float, RandomKey
 
@@ -28,7 +28,7 @@ def predict_layers(fitted: AbstractFit, x, *, num_samples: int = 100, seed: int 
     return tuple(q if q.mean.ndim == 2 else Mixture(q) for q in outputs)
 
 
-@eqx.filter_jit
+@compiled
 def _outputs(
     model: DeepGP, posterior: AbstractPosterior, x: Float[Array, "N D"], key: RandomKey, noise: Noise, num_samples: int
 ) -> tuple[Gaussian, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
@@ -12,6 +11,7 @@ from ..fits import AbstractFit, Fit
 from ..linalg import matmul, solve_lower
 from ..model import DeepGP
 from ..posteriors import ExactPosterior
+from ..programs import compiled
 from ..typing import Array, Float, Int
 
 LOG_2PI = 1.8378770664093453
@@ -86,7 +86,7 @@ def _exact_parts(fitted: AbstractFit) -> list[tuple[float, tuple[DeepGP, ExactPo
     return parts
 
 
-@eqx.filter_jit
+@compiled
 def _log_densities(model: DeepGP, posterior: ExactPosterior) -> Float[Array, " N"]:
     """[K⁻¹y]_n/[K⁻¹]_nn is the error of the mean, 1/[K⁻¹]_nn the variance."""
     inverse, solved = _solved(model, posterior)
@@ -95,7 +95,7 @@ def _log_densities(model: DeepGP, posterior: ExactPosterior) -> Float[Array, " N
     return jnp.sum(density, axis=0) + _shift(model)
 
 
-@eqx.filter_jit
+@compiled
 def _solved(model: DeepGP, posterior: ExactPosterior) -> tuple[Float[Array, "P N N"], Float[Array, "P N"]]:
     """K⁻¹ and K⁻¹y of every output."""
     w, L = posterior.whitened, posterior.root.factor

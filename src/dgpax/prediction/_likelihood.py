@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -19,6 +18,7 @@ from ..fits import AbstractFit, require_fit, shares
 from ..likelihoods import AbstractClassification
 from ..linalg import einsum
 from ..model import DeepGP
+from ..programs import compiled
 from ..typing import Array, Float, RandomKey
 from ._predict import components, mixture_of_parts
 from ._rows import by_chunks
@@ -152,7 +152,7 @@ def _observed(model: DeepGP, key: RandomKey, f: Float[Array, "S N Q"]) -> Float[
     return y if model.scaling is None else model.scaling.invert_outputs(y)
 
 
-@eqx.filter_jit
+@compiled
 def density_of_rows(model: DeepGP, q: AnyGaussian, y: Float[Array, "N E"]) -> Float[Array, " N"]:
     """Log density, in raw units, of the mixture over the samples that q may have; q and y are in the model's units."""
     density = model.likelihood.predictive_log_prob(q, y)
@@ -163,7 +163,7 @@ def density_of_rows(model: DeepGP, q: AnyGaussian, y: Float[Array, "N E"]) -> Fl
     return density + jnp.sum(jnp.where(jnp.isnan(y), 0.0, model.scaling.log_jacobian.astype(y.dtype)), axis=-1)
 
 
-@eqx.filter_jit
+@compiled
 def _moments(model: DeepGP, q: AnyGaussian) -> PredictedMoments:
     mean, variance = model.likelihood.predictive_mean(q), model.likelihood.predictive_variance(q)
     if mean.ndim == 3:
@@ -175,18 +175,18 @@ def _moments(model: DeepGP, q: AnyGaussian) -> PredictedMoments:
     return PredictedMoments(scaling.invert_mean(mean), scaling.invert_variance(variance))
 
 
-@eqx.filter_jit
+@compiled
 def _probabilities(likelihood: AbstractClassification, q: AnyGaussian) -> Float[Array, "N C"]:
     each = likelihood.class_probabilities(q)
     return jnp.mean(each, axis=0) if each.ndim == 3 else each
 
 
-@eqx.filter_jit
+@compiled
 def _quantiles(model: DeepGP, q: Gaussian | Mixture, levels: Float[Array, " L"]) -> Float[Array, "L N P"]:
     return model.to_raw_units(q).quantile(levels[:, None, None])
 
 
-@eqx.filter_jit
+@compiled
 def _drawn(model: DeepGP, q: AnyGaussian, total: int) -> Float[Array, "S N P"]:
     """Draws of new observations, at least so many, that use the same random numbers in every row."""
     draws, rows = -(-total // (q.mean.shape[0] if q.mean.ndim == 3 else 1)), q.mean.ndim - 2
@@ -207,7 +207,7 @@ def _weighted_quantiles(drawn: list[Float[Array, "S N P"]], weights: np.ndarray,
     return _interpolated(jnp.concatenate(drawn), jnp.asarray(np.repeat(weights / sizes, sizes)), levels)
 
 
-@jax.jit
+@compiled
 def _interpolated(values: Float[Array, "S N P"], weights: Float[Array, " S"], levels: Float[Array, " L"]):
     """The smallest value at level 0, the largest at 1; with equal weights evenly spaced between, as by NumPy."""
 

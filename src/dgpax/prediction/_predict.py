@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import equinox as eqx
 import numpy as np
 
 from ..distributions import (
@@ -23,6 +22,7 @@ from ..distributions import (
 from ..errors import InputError
 from ..fits import AbstractFit, in_units_of, pooled
 from ..model import DeepGP
+from ..programs import compiled
 from ._rows import by_chunks
 
 MAX_JOINT_BYTES = 4 * 2**30
@@ -110,7 +110,7 @@ def predict_jointly(
     return fitted.model.joint_to_raw_units(_pooled(fitted, answers, JointMixture))
 
 
-@eqx.filter_jit
+@compiled
 def components(model: DeepGP, q: Gaussian | GaussianOverOutputs) -> Gaussian | None:
     """Those of new observations, in the model's units, if their distribution is a mixture of Gaussians."""
     return model.likelihood.components(q)

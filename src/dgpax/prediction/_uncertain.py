@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -14,6 +13,7 @@ from ..layers import last_gp
 from ..likelihoods import GaussianNoise
 from ..model import DeepGP
 from ..posteriors import AbstractPosterior
+from ..programs import compiled
 from ..typing import RandomKey
 from ..uncertain import as_input_variance, input_variance_to_model_units, sampled_outputs, uncertain_marginal
 from ._rows import SAMPLE_ROWS
@@ -69,12 +69,12 @@ def _inputs(fitted: AbstractFit, x, input_variance) -> Gaussian:
     return Gaussian(mean, input_variance_to_model_units(fitted.model, as_input_variance(input_variance, mean)))
 
 
-@eqx.filter_jit
+@compiled
 def _closed_form(model: DeepGP, posterior: AbstractPosterior, x: Gaussian) -> Gaussian:
     return uncertain_marginal(0, last_gp(model.layers), posterior, x, posterior.begin(model.layers))
 
 
-@eqx.filter_jit
+@compiled
 def _sampled(model: DeepGP, posterior: AbstractPosterior, x: Gaussian, key: RandomKey, num_samples: int) -> Gaussian:
     posterior = posterior.tractable(jr.fold_in(key, len(model.layers)), (num_samples,))
     carry = posterior.begin(model.layers)

@@ -117,11 +117,6 @@ def outputs_of(
     return outputs(layer.processes(), At(index, layer, posterior, x, carry))
 
 
-def outputs_last(mean: Float[Array, "*b P N"]) -> Float[Array, "*b N P"]:
-    """Axes as they leave a layer."""
-    return mean.mT
-
-
 def joint_moments(at: At, kernel: AbstractKernel, rows: Float[Array, "*b R d"]):
     """Mean [..., Q, R] and covariance [..., Q, R, R] of every independent process across rows of its kernel."""
     A = at.whitened_cross(kernel, rows)

@@ -8,7 +8,7 @@ from ..covariances import IndependentProcesses
 from ..distributions import Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs
 from ..linalg import einsum, matmul
 from ..typing import Array, Float
-from ._base import AbstractOutputs, At, joint_moments, outputs, outputs_last
+from ._base import AbstractOutputs, At, joint_moments, outputs
 
 
 @outputs.register(IndependentProcesses)
@@ -62,7 +62,7 @@ class IndependentOutputs(AbstractOutputs):
     def _over_rows(self):
         """The mean of the outputs, and the covariance of every process across the rows."""
         mean, covariance = joint_moments(self.at, self.processes.kernel, self.at.x)
-        return matmul(outputs_last(mean), self._mixing().T) + self.at.mean, covariance
+        return matmul(mean.mT, self._mixing().T) + self.at.mean, covariance
 
     def _mixing(self) -> Float[Array, "P Q"]:
         W = self.processes.mixing

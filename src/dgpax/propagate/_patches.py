@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from ..covariances import PatchProcesses
 from ..distributions import Gaussian, GaussianOverBoth, GaussianOverInputs, GaussianOverOutputs
 from ..linalg import einsum
-from ._base import AbstractOutputs, At, joint_moments, outputs, outputs_last
+from ._base import AbstractOutputs, At, joint_moments, outputs
 
 
 @outputs.register(PatchProcesses)
@@ -41,7 +41,7 @@ class PatchOutputs(AbstractOutputs):
         mean, covariance = joint_moments(self.at, self.processes.kernel, self.processes.rows(x))
         covariance = covariance.reshape(*covariance.shape[:-2], N, split, N, split)
         apart = einsum("...cnpmq,cd->...npcmqd", covariance, self._channels())
-        mean = self.processes.images(outputs_last(mean)) + self.at.mean
+        mean = self.processes.images(mean.mT) + self.at.mean
         return GaussianOverBoth(mean, apart.reshape(*x.shape[:-2], N, size, N, size))
 
     def over_dependent(self):
@@ -56,8 +56,8 @@ class PatchOutputs(AbstractOutputs):
         v = outputs.reshape(*noise.shape[:-1], shape[1], -1)
         spread = moments.spread.reshape(*moments.spread.shape[:-2], -1, shape[0], moments.spread.shape[-1])
         shared = einsum("...cnpr,...ncr->...npc", spread, v)
-        residual = jnp.broadcast_to(outputs_last(projection.residual), moments.mean.mT.shape)
-        left = Gaussian(outputs_last(moments.mean), residual)
+        residual = jnp.broadcast_to(projection.residual.mT, moments.mean.mT.shape)
+        left = Gaussian(moments.mean.mT, residual)
         mean, stddev = (part.reshape(*part.shape[:-2], -1, *shape) for part in (left.mean, left.stddev))
         drawn = mean + shared + stddev * rest.reshape(*rest.shape[:-1], *shape)
         return drawn.reshape(*drawn.shape[:-2], -1) + self.at.mean, self.at.carry

@@ -7,7 +7,7 @@ from ..conditional import Projection
 from ..covariances import SharedProcesses
 from ..distributions import Gaussian, GaussianOverBoth, GaussianOverInputs
 from ..linalg import einsum
-from ._base import AbstractOutputs, At, outputs, outputs_last
+from ._base import AbstractOutputs, At, outputs
 
 
 @outputs.register(SharedProcesses)
@@ -35,7 +35,7 @@ class SharedOutputs(AbstractOutputs):
         covariance = einsum("...pnqm->...npmq", self.processes.kernel.cross(rows, rows))
         covariance = covariance + einsum("...pnr,...qmr->...npmq", moments.spread, moments.spread)
         covariance = covariance - einsum("...pnr,...qmr->...npmq", A, A)
-        return GaussianOverBoth(outputs_last(moments.mean) + self.at.mean, covariance)
+        return GaussianOverBoth(moments.mean.mT + self.at.mean, covariance)
 
     def over_dependent(self):
         return self.over_both()

@@ -14,6 +14,7 @@ from ._shape import KERNELS
 INFERENCES = ("variational", "stride", "sghmc", "exact", "sparse")
 ONE_LAYER = ("exact", "sparse")
 ARCHITECTURES = {"residual": Residual, "composition": Composition, "convolution": Convolution, "injective": Injective}
+OPEN = {"likelihood": LIKELIHOODS, "kernel": KERNELS}
 AT_LEAST_ONE = ("num_layers", "num_inducing", "num_particles", "max_steps", "batch_size")
 
 
@@ -28,7 +29,7 @@ class Recipe:
     inference: str = "variational"
     posterior: str = "mean-field"
     likelihood: str | None = None
-    kernel: str = "rbf"
+    kernel: str | None = None
     num_layers: int | None = None
     num_inducing: int | None = None
     architecture: str = "residual"
@@ -40,9 +41,8 @@ class Recipe:
     progress: bool | None = None
 
     def __post_init__(self):
-        known = {"inference": INFERENCES, "posterior": POSTERIORS, "kernel": KERNELS, "architecture": ARCHITECTURES}
-        if self.likelihood is not None:
-            known["likelihood"] = LIKELIHOODS
+        known = {"inference": INFERENCES, "posterior": POSTERIORS, "architecture": ARCHITECTURES}
+        known |= {name: words for name, words in OPEN.items() if getattr(self, name) is not None}
         for name, words in known.items():
             if getattr(self, name) not in words:
                 raise UnknownNameError(f"{name}={getattr(self, name)!r} isn't known. There are: {', '.join(words)}.")
@@ -51,7 +51,7 @@ class Recipe:
                 f'inference="{self.inference}" is for one layer; got num_layers={self.num_layers}. '
                 'Leave it out, or say inference="variational".'
             )
-        if self.inference == "stride" and self.kernel != "rbf":
+        if self.inference == "stride" and self.kernel not in (None, "rbf"):
             raise InputError(f'inference="stride" has kernels of its own; got kernel={self.kernel!r}. Leave it out.')
         for name in AT_LEAST_ONE:
             if getattr(self, name) is not None:

@@ -15,10 +15,10 @@ ROUND_START = 0.3
 """The variance of what comes round, in that of the targets."""
 
 
-def shaped(model: DeepGP, word: str, rows: Rows) -> DeepGP:
+def shaped(model: DeepGP, word: str | None, rows: Rows) -> DeepGP:
     """The model with kernels of this family in all layers; and in a single layer with a kernel of its own for every
     place on a circle: what comes round is then known beyond the rows, too."""
-    kind = KERNELS[word]
+    kind = KERNELS[word or "rbf"]
     if kind is not RBF:
         model = jax.tree.map(lambda part: _as(kind, part), model, is_leaf=lambda part: isinstance(part, RBF))
     if len(model.layers) > 1 or not rows.circles:

@@ -1,4 +1,4 @@
-"""One layer and more, weighed against each other by rows that their fits hadn't seen."""
+"""One layer, smooth or rough, and two, weighed against each other by rows that their fits hadn't seen."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from ..architectures import gp_regression
 from ..data import Dataset
 from ..errors import NumericalError
 from ..fits import AbstractFit, Ensemble, Fit, FitReport
-from ..inference import Exact, Variational, fit, fit_many
+from ..inference import Exact, Settling, Variational, fit, fit_many
 from ..metrics import stacking_weights
+from ..model import DeepGP
 from ..posteriors import posterior_at_prior
 from ..prediction import leave_folds_out, log_density
 from ._recipe import Recipe
@@ -27,11 +28,14 @@ from ._ways import deep_model, natural_steps, settling
 AVERAGED_UP_TO = 300
 """Rows that leave hyperparameters so uncertain that it shows."""
 EXACT_UP_TO = 1000
+ONE_LAYER_KERNELS = ("rbf", "matern52")
 FEWEST_ROWS = 8
 FOLDS = 4
-"""As many as starts, so that these and the folds are one compiled program."""
-RACE_STEPS = 150
+AT_ONCE = 2
+"""Fits side by side: starts, those that are ahead, and folds are few compiled programs."""
+FIRST_STEPS = 150
 """With the noise held, and as many after that."""
+TWO_LAYERS = "two layers"
 LEAST_WEIGHT = 0.02
 UNKNOWN = -1e6
 """In place of a log density that isn't finite."""
@@ -58,33 +62,31 @@ def worth_weighing(recipe: Recipe, rows: Rows) -> bool:
 
 
 def weigh(recipe: Recipe, rows: Rows, left: Callable[[], float | None]) -> Ensemble:
-    """Both as one fit, in proportion to what they are worth [Yao et al. 2018]; one layer alone where two can't be
-    trained, or not in time."""
+    """All of them as one fit, in proportion to what they are worth [Yao et al. 2018]; without two layers where these
+    can't be trained, or not in time."""
     began = time.perf_counter()
-    merged = rows.merged()
+    merged, candidates, note = rows.merged(), [], "There was no time for two layers."
     folds = np.random.default_rng(recipe.seed).permutation(len(merged.x)) % FOLDS
-    one = _one_layer(recipe, merged, folds, left())
-    if left() == 0:
-        return _alone(one, "There was no time for two layers.")
-    try:
-        two = _two_layers(recipe, merged, folds, one, left)
-    except NumericalError as error:
-        return _alone(one, f"Two layers couldn't be trained: {error}")
-    weights = _weights(one, two)
-    report = _report([one, two], weights, time.perf_counter() - began)
-    return Ensemble([one.fitted, two.fitted], weights, report)
+    for kernel in ONE_LAYER_KERNELS if recipe.kernel is None else (recipe.kernel,):
+        if not candidates or left() != 0:
+            candidates.append(_one_layer(dataclasses.replace(recipe, kernel=kernel), merged, folds, left()))
+    if left() != 0:
+        try:
+            candidates.append(_two_layers(recipe, merged, folds, candidates[0], left))
+            note = _note(candidates)
+        except NumericalError as error:
+            note = f"Two layers couldn't be trained: {error}"
+    weights = _weights(candidates)
+    report = _report(candidates, weights, note, time.perf_counter() - began)
+    return Ensemble([candidate.fitted for candidate in candidates], weights, report)
 
 
-def _alone(one: Candidate, note: str) -> Ensemble:
-    report = one.fitted.report
-    return Ensemble([one.fitted], [1.0], dataclasses.replace(report, notes=(*report.notes, note)))
-
-
-def _weights(one: Candidate, two: Candidate) -> np.ndarray:
-    """By densities, or all to the higher bound where these are missing."""
-    if one.densities is None or two.densities is None:
-        return np.where([one.bound >= two.bound, one.bound < two.bound], 1.0, 0.0)
-    densities = np.stack([one.densities, two.densities])
+def _weights(candidates: list[Candidate]) -> np.ndarray:
+    """By densities, or all to the highest bound where these are missing."""
+    known = [candidate.densities for candidate in candidates if candidate.densities is not None]
+    if len(known) < len(candidates):
+        return np.eye(len(candidates))[np.argmax([candidate.bound for candidate in candidates])]
+    densities = np.stack(known)
     weights = stacking_weights(np.where(np.isfinite(densities), densities, UNKNOWN))
     weights = np.where(weights < LEAST_WEIGHT, 0.0, weights)
     return weights / weights.sum()
@@ -98,42 +100,40 @@ def _one_layer(recipe: Recipe, rows: Rows, folds: np.ndarray, seconds: float | N
     fitted = fit(model, data, method, max_seconds=seconds, progress=recipe.progress)
     counts = rows.counts.astype(int)
     densities = leave_folds_out(fitted, np.repeat(folds, counts))[np.cumsum(counts) - 1]
-    return Candidate("one layer, exact", fitted, densities, fitted.report.objective_end, time.perf_counter() - began)
+    name = f"one layer, {recipe.kernel}, exact"
+    return Candidate(name, fitted, densities, fitted.report.objective_end, time.perf_counter() - began)
 
 
 def _two_layers(
     recipe: Recipe, rows: Rows, folds: np.ndarray, one: Candidate, left: Callable[[], float | None]
 ) -> Candidate:
-    """The start that is ahead after a short race, trained to its end.
+    """The start that ends highest, of two that are ahead after some steps: a first look can't tell these apart.
 
-    What it says of a fold's rows is said after as many steps without these as lead from a start to where the race ends:
-    hyperparameters have seen them, as they have in `leave_folds_out`.
+    What it says of a fold's rows is said after further steps without these: hyperparameters have seen them, as they
+    have in `leave_folds_out`.
     """
     began = time.perf_counter()
     model, data = deep_model(recipe, rows, coupled=False)
     steps = recipe.max_steps or natural_steps(data.num_rows)
-    race = settling(True, min(RACE_STEPS, steps))
-    method = Variational(posterior_at_prior(recipe.posterior, model.layers), hold_first=(f"*.{NOISE}",))
-    begun = starts(model, one.fitted)
-    fits = fit_many(begun, [data] * len(begun), method, engine=race, max_seconds=left(), progress=recipe.progress)
-    ahead = fits[int(np.argmax([_bound(fitted) for fitted in fits]))]
-    fitted = fit(
-        ahead.model, data, Variational(ahead.posterior), engine=settling(True, steps), seed=recipe.seed,
-        max_seconds=left(), progress=recipe.progress,
-    )  # fmt: skip
-    bound = _bound(fitted)
+    first, last = settling(True, min(FIRST_STEPS, steps)), settling(True, steps)
+    patient = Variational(posterior_at_prior(recipe.posterior, model.layers), hold_first=(f"*.{NOISE}",))
+
+    def trained(begun: list[tuple[DeepGP, Dataset, Variational]], engine: Settling) -> list[Fit]:
+        groups = [tuple(zip(*begun[at : at + AT_ONCE], strict=True)) for at in range(0, len(begun), AT_ONCE)]
+        fits = (fit_many(*group, engine=engine, max_seconds=left(), progress=recipe.progress) for group in groups)
+        return [fitted for group in fits for fitted in group]
+
+    fits = trained([(start, data, patient) for start in starts(model, one.fitted)], first)
+    ahead = sorted(fits, key=_bound)[-AT_ONCE:]
+    fitted = max(trained([(fit.model, data, Variational(fit.posterior)) for fit in ahead], last), key=_bound)
     if left() == 0:
-        return Candidate("two layers", fitted, None, bound, time.perf_counter() - began)
-    densities = np.zeros(len(rows.x))
-    without = fit_many(
-        [fitted.model] * FOLDS, [_without(data, folds == number) for number in range(FOLDS)],
-        [dataclasses.replace(method, posterior=fitted.posterior)] * FOLDS, engine=race, max_seconds=left(),
-        progress=recipe.progress,
-    )  # fmt: skip
-    for number, other in enumerate(without):
+        return Candidate(TWO_LAYERS, fitted, None, _bound(fitted), time.perf_counter() - began)
+    densities, again = np.zeros(len(rows.x)), Variational(fitted.posterior)
+    within = [(fitted.model, _without(data, folds == number), again) for number in range(FOLDS)]
+    for number, other in enumerate(trained(within, first)):
         held_out = Dataset(jnp.asarray(rows.x[folds == number]), jnp.asarray(rows.y[folds == number]))
         densities[folds == number] = log_density(other, held_out, num_samples=NUM_SAMPLES)
-    return Candidate("two layers", fitted, densities, bound, time.perf_counter() - began)
+    return Candidate(TWO_LAYERS, fitted, densities, _bound(fitted), time.perf_counter() - began)
 
 
 def _without(data: Dataset, held_out: np.ndarray) -> Dataset:
@@ -148,16 +148,20 @@ def _bound(fitted: Fit) -> float:
     return float(np.mean(fitted.report.history[-50:]))
 
 
-def _report(candidates: list[Candidate], weights: np.ndarray, seconds: float) -> FitReport:
+def _note(candidates: list[Candidate]) -> str | None:
+    """What is to be said of depth where it doesn't pay."""
+    *shallow, deep = candidates
+    if deep.bound >= max(candidate.bound for candidate in shallow) and _weights(candidates)[-1] > 0.0:
+        return None
+    return "Depth doesn't pay on these rows: one layer explains them as well or better."
+
+
+def _report(candidates: list[Candidate], weights: np.ndarray, note: str | None, seconds: float) -> FitReport:
     """That of the heaviest, with a line about each."""
-    heaviest = candidates[int(np.argmax(weights))]
+    own = candidates[int(np.argmax(weights))].fitted.report
     lines = {candidate.name: _line(candidate, weight) for candidate, weight in zip(candidates, weights, strict=True)}
-    notes = heaviest.fitted.report.notes
-    if candidates[1].bound < candidates[0].bound or weights[1] == 0.0:
-        notes = (*notes, "Depth doesn't pay on these rows: one layer explains them as well or better.")
-    return dataclasses.replace(
-        heaviest.fitted.report, seconds=seconds, notes=notes, details=heaviest.fitted.report.details | lines
-    )
+    notes = own.notes if note is None else (*own.notes, note)
+    return dataclasses.replace(own, seconds=seconds, notes=notes, details=own.details | lines)
 
 
 def _line(candidate: Candidate, weight: float) -> str:

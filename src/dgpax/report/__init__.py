@@ -20,3 +20,4 @@ from ._judgement import pooled as pooled
 from ._page import page as page
 from ._page import verdict as verdict
 from ._page import write as write
+from ._study import write_study as write_study

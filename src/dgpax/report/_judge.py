@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 
@@ -14,6 +13,7 @@ from ..fits import AbstractFit
 from ..likelihoods import AbstractClassification, GaussianNoise
 from ..metrics import accuracy, brier, calibration_error, crps, error_of_ranks, log_loss, mae, nlpd, pit, rmse, smse
 from ..prediction import class_probabilities, log_density, predict, predict_moments
+from ..programs import compiled
 from ..typing import Array, Float
 from ._drawn import judge_by_draws
 
@@ -125,7 +125,7 @@ def _intervals(levels: tuple[float, ...], edges: np.ndarray) -> dict[float, tupl
     return {level: (edges[2 * i], edges[2 * i + 1]) for i, level in enumerate(levels)}
 
 
-@eqx.filter_jit
+@compiled
 def _look(
     y: Float[Array, "N P"], distribution: AbstractDistribution, tails: Float[Array, " K"]
 ) -> tuple[dict[str, Float[Array, "..."]], Float[Array, "K N P"]]:

@@ -92,7 +92,9 @@ def page(
         _parameters(fitted),
         _settings(fitted, details or {}, seed),
     ]
-    return _document(title, [part for part in parts if part is not None], known)
+    target = ", ".join(shown(output) for output in known.output_names[:4])
+    lead = f"How {target} is predicted, and whether to trust it." if target else "Can it be trusted?"
+    return document(title, [part for part in parts if part is not None], lead)
 
 
 def verdict(judged: Judgement, encoding: Encoding | None = None) -> Honesty:
@@ -154,10 +156,10 @@ def _settings(fitted: AbstractFit, details: Mapping[str, str], seed: int) -> Tag
     return section("settings", "Settings and versions", table(("", ""), rows))
 
 
-def _document(title: str, parts: list[Tag], data: Dataset) -> str:
+def document(title: str, parts: list[Tag], lead: str) -> str:
+    """A page of these parts, with links to its sections, under a sentence that says what it is about."""
     sections = [dict(part.attributes) for part in parts if part.name == "section"]
     links = [tag("a", own["aria-label"], href=f"#{own['id']}") for own in sections]
-    target = ", ".join(shown(output) for output in data.output_names[:4])
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -172,8 +174,7 @@ def _document(title: str, parts: list[Tag], data: Dataset) -> str:
         tag(
             "header",
             tag("h1", shown(title, 100)),
-            tag("p", f"How {target} is predicted, and whether to trust it." if target else "Can it be trusted?",
-                class_="muted"),
+            tag("p", lead, class_="muted"),
             tag("nav", links),
         ),
         tag("main", parts),

@@ -27,6 +27,15 @@ class AbstractArchitecture(eqx.Module):
     """How the covariance k(·, · | u) of a layer depends on the layer u below it: a covariance of features."""
 
     num_hidden: eqx.AbstractVar[int]
+    lengthscale: eqx.AbstractVar[float]
+
+    def __check_init__(self):
+        if self.num_hidden < 1:
+            raise InputError(f"A deep GP needs at least one hidden layer; got num_hidden={self.num_hidden}.")
+        if not 0 < self.lengthscale < math.inf:
+            raise InputError(
+                f"The length scale of the hidden layers must be positive and finite; got {self.lengthscale}."
+            )
 
     @abc.abstractmethod
     def covariance(self, kernel: AbstractStationary) -> AbstractCovariance:
@@ -40,7 +49,6 @@ class AbstractArchitecture(eqx.Module):
     def start(self, x: Float[Array, "N D"], kernel: AbstractStationary) -> Start:
         """Hidden values at which the top layer is stationary with this kernel on x, and the kernels of the layers."""
 
-    @abc.abstractmethod
     def check(self, num_inputs: int) -> None:
         """Raise an error if inputs with so many columns can't be used."""
 
@@ -58,7 +66,6 @@ class Composition(AbstractArchitecture):
     lengthscale: float = eqx.field(static=True, default=1.0)
 
     def __check_init__(self):
-        _check_counts(self.num_hidden, self.lengthscale)
         if self.width is not None and self.width < 1:
             raise InputError(f"Composition(width=...) must be at least 1; got {self.width}.")
 
@@ -74,9 +81,6 @@ class Composition(AbstractArchitecture):
         bottom = like(kernel, unit * kernel.lengthscale.value, 1.0)
         return Start(u, bottom, like(kernel, unit * scales, 1.0), like(kernel, scales, kernel.variance.value))
 
-    def check(self, num_inputs):
-        """Any number of inputs will do."""
-
 
 class Residual(AbstractArchitecture):
     """k(x + u(x), x′ + u(x′)): a hidden layer displaces the inputs. Not in the paper.
@@ -91,7 +95,6 @@ class Residual(AbstractArchitecture):
     lengthscale: float = eqx.field(static=True, default=1.0)
 
     def __check_init__(self):
-        _check_counts(self.num_hidden, self.lengthscale)
         if not 0 < self.variance < math.inf:
             raise InputError(f"Residual(variance=...) must be positive and finite; got {self.variance}.")
 
@@ -105,9 +108,6 @@ class Residual(AbstractArchitecture):
         unit = self.lengthscale * spread(x, kernel.lengthscale.value)
         hidden = like(kernel, unit * kernel.lengthscale.value, self.variance)
         return Start(jnp.zeros_like(x), hidden, hidden, kernel)
-
-    def check(self, num_inputs):
-        """Any number of inputs will do."""
 
 
 class SquaredClip(eqx.Module):
@@ -137,9 +137,6 @@ class Convolution(AbstractArchitecture):
     link: Callable[[Float[Array, "*s"]], Float[Array, "*s"]] = SquaredClip(0.1, 10.0)
     lengthscale: float = eqx.field(static=True, default=1.0)
 
-    def __check_init__(self):
-        _check_counts(self.num_hidden, self.lengthscale)
-
     def covariance(self, kernel):
         return LocallyScaled(kernel)
 
@@ -150,9 +147,6 @@ class Convolution(AbstractArchitecture):
         unit = self.lengthscale * spread(x, kernel.lengthscale.value)
         hidden = like(kernel, unit * kernel.lengthscale.value, 1.0)
         return Start(jnp.ones_like(x[:, :1]), hidden, hidden, kernel)
-
-    def check(self, num_inputs):
-        """Any number of inputs will do."""
 
 
 class Injective(AbstractArchitecture):
@@ -167,7 +161,6 @@ class Injective(AbstractArchitecture):
     lengthscale: float = eqx.field(static=True, default=0.3)
 
     def __check_init__(self):
-        _check_counts(self.num_hidden, self.lengthscale)
         if not 0 < self.u_min < 1:
             raise InputError(
                 f"Injective(u_min=...) must lie between 0 and 1, where the hidden layers start; got {self.u_min}."
@@ -190,10 +183,3 @@ class Injective(AbstractArchitecture):
                 f"The injective architecture integrates along one input; the data has {num_inputs}. "
                 "Use Composition or Convolution."
             )
-
-
-def _check_counts(num_hidden: int, lengthscale: float) -> None:
-    if num_hidden < 1:
-        raise InputError(f"A deep GP needs at least one hidden layer; got num_hidden={num_hidden}.")
-    if not 0 < lengthscale < math.inf:
-        raise InputError(f"The length scale of the hidden layers must be positive and finite; got {lengthscale}.")

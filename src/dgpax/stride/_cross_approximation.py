@@ -74,9 +74,6 @@ class CrossApproximation(AbstractHiddenMethod):
         if self.rank < 1:
             raise InputError(f"CrossApproximation(rank=...) must be at least 1; got {self.rank}.")
 
-    def check(self, num_inducing):
-        """Any number will do, and none."""
-
     def build(self, prior, selected):
         rank = min(self.rank, prior.x.shape[0])
         rows = pivots(prior, selected.features, rank)

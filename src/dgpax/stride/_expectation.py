@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jax import lax
 
+from ..programs import compiled
 from ..typing import Array, Bool, Float, Int, RandomKey
 from ._problem import Look, Posterior, largest_divisor
 from ._samplers import AbstractSampler, Chains, run_chains
@@ -101,7 +101,7 @@ def _num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-@eqx.filter_jit
+@compiled
 def _steps(posterior: Posterior, chains: Chains, key: RandomKey, sampler: AbstractSampler, adapting, num_steps: int):
     log_likelihood, rows = jax.vmap(posterior.log_likelihood), watched_rows(posterior.y.shape[0])
 

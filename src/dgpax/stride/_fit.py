@@ -19,6 +19,7 @@ from ..layers import GPLayer
 from ..likelihoods import GaussianNoise
 from ..model import DeepGP
 from ..parameters import fixed
+from ..programs import compiled
 from ..propagate import even_normals
 from ..typing import Array, Float, Int, Key, PyTree, RandomKey
 from ._engine import StrideTarget
@@ -132,7 +133,7 @@ def model_of(target: StrideTarget) -> DeepGP:
     return DeepGP(layers, likelihood, one_layer.scaling)
 
 
-@eqx.filter_jit
+@compiled
 def ended(posterior: Posterior, position: PyTree, at_once: int):
     """The top layer given each particle, the largest jitter, and how many variances rounding leaves below zero at the
     data."""
@@ -158,7 +159,7 @@ def _each(posterior: Posterior, function, particles: PyTree, num_rows: int):
     return posterior.each(function, particles, largest_divisor(num_particles, suitable))
 
 
-@eqx.filter_jit
+@compiled
 def _by_row(posterior: Posterior, particles, z: Float[Array, "S H W"], x: Float[Array, "N D"]):
     """Means and variances [S, N, P]."""
 
@@ -177,7 +178,7 @@ def _drawn_together(posterior: Posterior, whitened, x: Float[Array, "N D"], key:
     return posterior.features_at(whitened, x, together(z))
 
 
-@eqx.filter_jit
+@compiled
 def _together(posterior: Posterior, particles, x: Float[Array, "N D"], key: RandomKey):
     """Means [S, N, P] and covariances [S, N, N]."""
 
@@ -188,7 +189,7 @@ def _together(posterior: Posterior, particles, x: Float[Array, "N D"], key: Rand
     return _each(posterior, one, (particles, _keys(key, particles)), x.shape[0])
 
 
-@eqx.filter_jit
+@compiled
 def _draws(posterior: Posterior, particles, x: Float[Array, "N D"], key: RandomKey) -> Float[Array, "S N P"]:
     def one(particle):
         (whitened, top), own_key = particle
@@ -201,7 +202,7 @@ def _draws(posterior: Posterior, particles, x: Float[Array, "N D"], key: RandomK
     return _each(posterior, one, (particles, _keys(key, particles)), x.shape[0])
 
 
-@eqx.filter_jit
+@compiled
 def _functions(posterior: Posterior, particles, x: Float[Array, "N D"], key: RandomKey, num_features: int):
     def one(particle):
         (whitened, top), own_key = particle

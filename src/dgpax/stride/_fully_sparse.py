@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import equinox as eqx
+
 from ..errors import InputError
-from ..linalg import matmul, safe_cholesky, safe_inverse_cholesky, solve_lower
+from ..linalg import matmul, safe_cholesky, safe_inverse_cholesky
 from ..typing import Array, Float, Int, Scalar
-from ._architectures import Known
-from ._hidden import AbstractHidden, AbstractHiddenMethod, Prior
+from ._hidden import AbstractHidden, AbstractHiddenMethod, Prior, StandardHidden
 
 
 class FullySparseHidden(AbstractHidden):
@@ -17,7 +18,7 @@ class FullySparseHidden(AbstractHidden):
     """
 
     rows: Int[Array, " M"]
-    root: Float[Array, "M M"]
+    at_rows: StandardHidden
     inverse_root: Float[Array, "M M"]
     """C⁻¹ of the interpolating GP, whose weights are K_mm⁻¹u = C⁻ᵀC⁻¹u."""
     factor: Float[Array, "N M"]
@@ -27,30 +28,21 @@ class FullySparseHidden(AbstractHidden):
     def sites(self):
         return self.rows
 
-    def _at_sites(self, prior: Prior, whitened):
-        x = prior.x[self.rows]
-        values = [matmul(self.root, whitened[0])]
-        for covariance, variables in zip(prior.middle, whitened[1:], strict=True):
-            features = prior.architecture.features(x, values[-1], Known(x, values[-1]))
-            values.append(matmul(safe_cholesky(covariance(features, features)).factor, variables))
-        return values
-
     def values(self, prior, whitened):
-        return tuple(matmul(self.factor, matmul(self.inverse_root, u)) for u in self._at_sites(prior, whitened))
+        at_rows = self.at_rows.values(self._prior(prior), whitened)
+        return tuple(matmul(self.factor, matmul(self.inverse_root, u)) for u in at_rows)
 
     def whiten(self, prior, values):
-        x = prior.x[self.rows]
-        sites = [u[self.rows] for u in values]
-        whitened = [solve_lower(self.root, sites[0])]
-        for covariance, below, u in zip(prior.middle, sites, sites[1:], strict=False):
-            features = prior.architecture.features(x, below, Known(x, below))
-            whitened.append(solve_lower(safe_cholesky(covariance(features, features)).factor, u))
-        return tuple(whitened)
+        return self.at_rows.whiten(self._prior(prior), tuple(u[self.rows] for u in values))
 
     def at(self, prior, whitened, x, spread):
-        last = self._at_sites(prior, whitened)[-1]
+        last = self.at_rows.values(self._prior(prior), whitened)[-1]
         weights = matmul(self.inverse_root.T, matmul(self.inverse_root, last))
         return matmul(prior.bottom(x, prior.x[self.rows]), weights)
+
+    def _prior(self, prior: Prior) -> Prior:
+        """Of the inducing points alone."""
+        return eqx.tree_at(lambda prior: prior.x, prior, prior.x[self.rows])
 
 
 class FullySparse(AbstractHiddenMethod):
@@ -67,4 +59,7 @@ class FullySparse(AbstractHiddenMethod):
         inverse_root = safe_inverse_cholesky(K).inverse
         factor = matmul(prior.bottom(prior.x, x), inverse_root.T)
         root, jitter, _ = safe_cholesky(K)
-        return FullySparseHidden(selected.inducing, root, inverse_root, factor, jitter)
+        return FullySparseHidden(
+            rows=selected.inducing, at_rows=StandardHidden(root, jitter), inverse_root=inverse_root, factor=factor,
+            jitter=jitter,
+        )  # fmt: skip

@@ -84,7 +84,6 @@ class AbstractHidden(eqx.Module):
 class AbstractHiddenMethod(eqx.Module):
     """Settings of a way to make hidden layers."""
 
-    @abc.abstractmethod
     def check(self, num_inducing: int | None) -> None:
         """Raise an error if so many inducing points can't be used."""
 
@@ -127,9 +126,6 @@ class StandardHidden(AbstractHidden):
 
 class Standard(AbstractHiddenMethod):
     """Hidden layers sampled at all rows: O(N²) a step for one hidden layer, O(N³) for every further one."""
-
-    def check(self, num_inducing):
-        """Any number will do, and none."""
 
     def build(self, prior, selected):
         return StandardHidden(*safe_cholesky(prior.bottom(prior.x, prior.x))[:2])

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import equinox as eqx
 import jax.numpy as jnp
 
+from ..programs import compiled
 from ..typing import Array, Bool, Float, Int, RandomKey
 from ._hidden import AbstractHiddenMethod, Selected, Standard
 from ._hyperparameters import improve_hyperparameters, mean_bound
@@ -46,13 +47,13 @@ class Improved(NamedTuple):
     exchanged: Int[Array, ""]
 
 
-@eqx.filter_jit
+@compiled
 def restart(posterior: Posterior, position, scale: Float[Array, ""], at_once: int) -> Chains:
     """Chains at these positions."""
     return Chains(position, finite_or_never(posterior.each(posterior.log_likelihood, position, at_once)), scale)
 
 
-@eqx.filter_jit
+@compiled
 def maximise(posterior: Posterior, chains: Chains, settings: Maximisation, key: RandomKey) -> Improved:
     """Section 3.2: new inducing points; then the hidden layers, re-expressed where their approximation changed.
 

@@ -19,6 +19,7 @@ from ..likelihoods import AbstractLikelihood, GaussianNoise
 from ..linalg import safe_cholesky, solve_lower
 from ..objectives import AbstractTerms
 from ..prediction import predict_latent
+from ..programs import compiled
 from ..typing import Array, Float
 from ._architectures import AbstractArchitecture
 from ._covariance import Stationary
@@ -114,7 +115,7 @@ class Stride(AbstractMethod):
         posterior, whitened = start_posterior(model, hidden, top, scaled, initial.kernel, initial.noise_variance)
         if isinstance(top, SampledTop):
             whitened = (*whitened, _top_start(posterior, initial, data))
-        log_likelihood = eqx.filter_jit(posterior.log_likelihood)(whitened)
+        log_likelihood = compiled(posterior.log_likelihood)(whitened)
         if not bool(jnp.isfinite(log_likelihood)):
             raise NumericalError("The likelihood isn't finite where the hidden layers start: raise the noise variance.")
         position, log_likelihoods = jax.tree.map(

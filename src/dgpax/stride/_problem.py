@@ -11,6 +11,7 @@ from jax import lax
 
 from ..data import Dataset
 from ..kernels import AbstractStationary
+from ..programs import compiled
 from ..typing import Array, Float, Int, Scalar
 from ._architectures import AbstractArchitecture
 from ._covariance import Stationary
@@ -99,7 +100,7 @@ def deep_prior(architecture: AbstractArchitecture, x: Float[Array, "N D"], kerne
     return prior, (start.values,) * architecture.num_hidden
 
 
-@eqx.filter_jit
+@compiled
 def start_posterior(
     architecture: AbstractArchitecture,
     method: AbstractHiddenMethod,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 from jax import lax
 
+from ..programs import compiled
 from ..typing import Array, Bool, Float, Int, PyTree, RandomKey, Scalar
 from ._bound import factorise
 from ._covariance import AbstractCovariance
@@ -20,7 +20,7 @@ MAX_ENTRIES = {"cpu": 5_000_000}
 MAX_ENTRIES_ON_ACCELERATORS = 50_000_000
 
 
-@eqx.filter_jit
+@compiled
 def greedy_rows(
     covariance: AbstractCovariance,
     features: Float[Array, "S N E"],
@@ -55,7 +55,7 @@ def greedy_rows(
     return lax.scan(add, start, steps)[0][0]
 
 
-@eqx.filter_jit
+@compiled
 def exchange_rows(
     covariance: AbstractCovariance,
     features: Float[Array, "S N E"],
