@@ -109,18 +109,16 @@ def shared_by() -> Mesh | None:
 
 
 def together(function: Callable, *arguments: Any) -> Any:
-    """A function's compiled program in all processes at once, called when the last has compiled it.
+    """A function as a program of all processes, called when the last has compiled it.
 
     Processes that wait for a slower one inside of a program would give up on it.
     """
-    if mesh() is None:
-        return function(*arguments)
     arguments = everywhere(arguments)
     leaves, structure = jax.tree.flatten(arguments)
     key = function, structure, tuple(jax.typeof(leaf) if eqx.is_array(leaf) else leaf for leaf in leaves)
     with _saying_who_is_gone():
         if key not in _programs:
-            _programs[key] = function.lower(*arguments).compile()  # pyright: ignore[reportFunctionMemberAccess]
+            _programs[key] = eqx.filter_jit(function).lower(*arguments).compile()
             wait_for_all("compiled")
         return here(jax.block_until_ready(_programs[key](*arguments)))
 

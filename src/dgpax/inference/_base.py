@@ -213,8 +213,8 @@ class AbstractEngine(eqx.Module):
     def advance(self, problem: Problem, state: Any, key: RandomKey, start: int, end: int) -> tuple[Any, Any, Any]:
         """The state after some steps, none past `end`; of each of them its Info, and whether it was accepted."""
         block = problem.feed.block(rows_key(key), start, self.steps_per_call)
-        limits = jnp.asarray(start), jnp.asarray(end)
-        state, told = together(_compiled_steps, self, problem, block, state, key, *limits)
+        arguments = self, problem, block, state, key, jnp.asarray(start), jnp.asarray(end)
+        state, told = _compiled_steps(*arguments) if mesh() is None else together(_shared_steps, *arguments)
         infos, accepted = jax.tree.map(lambda leaf: np.asarray(leaf)[: end - start], told)
         return state, infos, accepted
 
@@ -255,7 +255,10 @@ def take_steps(engine: AbstractEngine, problem: Problem, block: PyTree, state, k
     return lax.scan(body, state, start + jnp.arange(engine.steps_per_call))
 
 
-@compiled
-def _compiled_steps(engine: AbstractEngine, problem: Problem, block: PyTree, state, key: RandomKey, start, end):
+_compiled_steps = compiled(take_steps)
+
+
+def _shared_steps(*arguments):
+    """The same, with rows that all devices share."""
     with sharing(mesh()):
-        return take_steps(engine, problem, block, state, key, start, end)
+        return take_steps(*arguments)
