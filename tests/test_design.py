@@ -259,13 +259,17 @@ def ensemble():
     return dgpax.fits.Ensemble([FITS["exact"](), FITS["deep"]()], [0.3, 0.7])
 
 
-WHATEVER_INFERRED = {name: FITS[name] for name in ("coupled", "chain", "locations", "particles", "collapsed")}
+WHATEVER_INFERRED = {
+    **{name: FITS[name] for name in ("coupled", "chain", "locations", "particles", "collapsed")},
+    "stride": stride,
+    "ensemble": ensemble,
+}
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The chains")
-@pytest.mark.parametrize("make", [*WHATEVER_INFERRED.values(), stride, ensemble])
-def test_whatever_inferred_the_model(make, runs):
+@pytest.mark.parametrize("name", WHATEVER_INFERRED)
+def test_whatever_inferred_the_model(name, runs):
     """Scores and slopes of a batch are finite: by moments, jointly and by functions; a second fit compiles nothing."""
     x = jnp.asarray(AT[:3])
     seen = []
@@ -276,7 +280,7 @@ def test_whatever_inferred_the_model(make, runs):
         criteria = (design.Variance(), design.ALC(), design.ExpectedImprovement())
         return [jax.value_and_grad(lambda x, own=own: jnp.sum(own.scores(beliefs, x)))(x) for own in criteria]
 
-    for fitted in (make(), make()):
+    for fitted in (WHATEVER_INFERRED[name](), WHATEVER_INFERRED[name]()):
         beliefs = beliefs_of(fitted, runs, slots=2, num_draws=4).given(jnp.asarray(AT[5]))
         for value, slope in slopes(beliefs, x):
             assert np.isfinite(value) and value >= 0 and np.all(np.isfinite(slope))
