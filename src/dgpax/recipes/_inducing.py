@@ -17,7 +17,7 @@ LAST = 256
 ALL_LAYERS = 128
 
 
-def suitable_counts(num_rows: int, wanted: int | None, same: bool) -> tuple[int, int]:
+def suitable_counts(num_rows: int, wanted: int | None, same: bool, most_in_last: int = LAST) -> tuple[int, int]:
     """Inducing points of the inner layers and of the last, by the number of rows unless a number is wanted.
 
     Inner layers warp the inputs gently and need few; the last one, which is cheap, has up to 256. Few sizes, so that
@@ -26,7 +26,7 @@ def suitable_counts(num_rows: int, wanted: int | None, same: bool) -> tuple[int,
     most = suitable_size(num_rows) // 2
     if wanted is not None:
         return min(wanted, 2 * most), min(wanted, 2 * most)
-    inner, last = (ALL_LAYERS, ALL_LAYERS) if same else (INNER, LAST)
+    inner, last = (ALL_LAYERS, ALL_LAYERS) if same else (INNER, most_in_last)
     return min(inner, most), min(last, most)
 
 

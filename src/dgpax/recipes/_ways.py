@@ -138,7 +138,7 @@ def _gaussian_data(recipe: Recipe, rows: Rows) -> Dataset:
     return rows.repeated(recipe.inference)
 
 
-def deep_model(recipe: Recipe, rows: Rows, coupled: bool) -> tuple[DeepGP, Dataset]:
+def deep_model(recipe: Recipe, rows: Rows, coupled: bool, most_in_last: int = LAST) -> tuple[DeepGP, Dataset]:
     """A model with the layers that the words ask for, and its rows in their standard form."""
     observed = observation(recipe.likelihood, rows)
     merged = rows.merged()
@@ -147,5 +147,5 @@ def deep_model(recipe: Recipe, rows: Rows, coupled: bool) -> tuple[DeepGP, Datas
     if observed.mean is not None:
         model = eqx.tree_at(lambda m: m.layers[-1].mean, model, observed.mean)
     model = shaped(model, recipe.kernel, rows)
-    counts = suitable_counts(len(merged.x), recipe.num_inducing, coupled)
+    counts = suitable_counts(len(merged.x), recipe.num_inducing, coupled, most_in_last)
     return with_inducing(model, model.to_model_units(data).counted().x, counts, recipe.seed), data

@@ -36,6 +36,8 @@ AT_ONCE = 2
 FIRST_STEPS = 150
 """With the noise held, and as many after that."""
 TWO_LAYERS = "two layers"
+MOST_STEPS, MOST_INDUCING = 1000, 128
+"""Of those that go on: so that all together take no longer than a few fits."""
 LEAST_WEIGHT = 0.02
 UNKNOWN = -1e6
 """In place of a log density that isn't finite."""
@@ -107,14 +109,15 @@ def _one_layer(recipe: Recipe, rows: Rows, folds: np.ndarray, seconds: float | N
 def _two_layers(
     recipe: Recipe, rows: Rows, folds: np.ndarray, one: Candidate, left: Callable[[], float | None]
 ) -> Candidate:
-    """The start that ends highest, of two that are ahead after some steps: a first look can't tell these apart.
+    """The start that ends highest, of those that are ahead after some steps: with few rows two go on, as a first look
+    can't tell them apart.
 
     What it says of a fold's rows is said after further steps without these: hyperparameters have seen them, as they
     have in `leave_folds_out`.
     """
     began = time.perf_counter()
-    model, data = deep_model(recipe, rows, coupled=False)
-    steps = recipe.max_steps or natural_steps(data.num_rows)
+    model, data = deep_model(recipe, rows, coupled=False, most_in_last=MOST_INDUCING)
+    steps = recipe.max_steps or min(natural_steps(data.num_rows), MOST_STEPS)
     first, last = settling(True, min(FIRST_STEPS, steps)), settling(True, steps)
     patient = Variational(posterior_at_prior(recipe.posterior, model.layers), hold_first=(f"*.{NOISE}",))
 
@@ -124,7 +127,7 @@ def _two_layers(
         return [fitted for group in fits for fitted in group]
 
     fits = trained([(start, data, patient) for start in starts(model, one.fitted)], first)
-    ahead = sorted(fits, key=_bound)[-AT_ONCE:]
+    ahead = sorted(fits, key=_bound)[-AT_ONCE if len(rows.x) <= AVERAGED_UP_TO else -1 :]
     fitted = max(trained([(fit.model, data, Variational(fit.posterior)) for fit in ahead], last), key=_bound)
     if left() == 0:
         return Candidate(TWO_LAYERS, fitted, None, _bound(fitted), time.perf_counter() - began)
