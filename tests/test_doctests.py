@@ -12,8 +12,9 @@ import pytest
 import dgpax
 
 SLOW = {
-    "DeepGPClassifier", "DeepGPRegressor", "DeepGPTransformer", "compare_with_one_layer", "decoder", "fit_many",
-    "gplvm", "latent_positions", "pair_effect", "sobol_indices", "suggest",
+    "DeepGPClassifier", "DeepGPRegressor", "DeepGPTransformer", "Ensemble", "HeldOut", "InMemory",
+    "compare_with_one_layer", "decoder", "fit_many", "gplvm", "latent_positions", "pair_effect", "sobol_indices",
+    "stream", "suggest",
 }  # fmt: skip
 """Those that compile a model of their own."""
 
