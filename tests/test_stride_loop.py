@@ -134,8 +134,8 @@ def test_chains_begin_apart(whole, method):
     assert spreads[0] > 0.3 and spreads[1] == 0.0
 
 
-def test_jitter_and_clipped_variances_are_counted():
-    """The variance that ten points leave of a smooth function on a line is lost in rounding."""
+def test_jitter_and_clipped_variances_are_counted(monkeypatch):
+    """Points that explain more than all of the variance leave less than none, as rounding may."""
     nothing, initial = Schedule(num_iterations=0), untrained(DATA, 10, RBF(5.0, 1.0))
     fitted = dgpax.fit(Residual(), DATA, Stride(10, 2, schedule=nothing, initial=initial), progress=False)
     assert 0 < fitted.report.largest_jitter < 1e-6 and fitted.report.clipped_variances == 0
@@ -144,6 +144,12 @@ def test_jitter_and_clipped_variances_are_counted():
     posterior = eqx.tree_at(lambda p: (p.top, p.hidden.jitter), posterior, nothing_left)
     chains = Chains((*chains.position, jnp.zeros((2, 10, 1))), chains.log_likelihood, chains.scale)
     target = fitted.target._replace(posterior=posterior, chains=chains)
+    condition = SampledTop.condition
+
+    def too_sure(self, *given):
+        return eqx.tree_at(lambda top: top.prior_root, condition(self, *given), replace_fn=lambda root: 1.01 * root)
+
+    monkeypatch.setattr(SampledTop, "condition", too_sure)
     outcome = fitted.method.outcome(target, Residual(), DATA, DATA)
     assert outcome.largest_jitter == 0.5 and 0 < outcome.clipped_variances <= 2 * N
 
