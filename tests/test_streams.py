@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.random as jr
 import numpy as np
+import optax
 import pytest
 
 import dgpax
@@ -17,7 +18,8 @@ X = RNG.normal(size=(300, 2))
 Y = np.sin(X.sum(axis=1)) + 0.1 * RNG.normal(size=300)
 TABLE = np.column_stack([X, Y])
 DATA = dgpax.dataset(X, Y)
-ENGINE = Gradient(max_steps=24, steps_per_call=5)
+ENGINE = Gradient(optimiser=optax.adam(0.01, eps=1e-3), max_steps=24, steps_per_call=5)
+"""Below eps, Adam would make steps of the rounding of slopes that are zero."""
 
 
 class Wave:
@@ -55,7 +57,7 @@ def test_a_mapped_file_trains_as_memory_does_and_goes_on_from_a_checkpoint(tmp_p
     for one, other in zip(
         *(jax.tree.leaves((fitted.model, fitted.posterior)) for fitted in (whole, in_memory)), strict=True
     ):
-        np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-10)
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12)
     checkpoint = {"checkpoint": tmp_path / "here", "checkpoint_every": 0.0}
     short = _fit(model, feed, callbacks=[lambda progress: progress.step >= 10], **checkpoint)
     assert short.report.steps == 10
