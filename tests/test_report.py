@@ -153,6 +153,13 @@ def test_the_report_says_what_the_metrics_say(line, tmp_path):
     assert page == report.page(fitted, data, data, details={"command": "dgpax fit"})
 
 
+def test_a_mixture_says_so(line):
+    fitted, data = line
+    said = "Predictions are a mixture of 2 models"
+    assert said in report.page(dgpax.fits.Ensemble([fitted, fitted], [0.3, 0.7]), data)
+    assert said not in report.page(fitted, data)
+
+
 def test_rows_that_are_missing(line):
     fitted, data = line
     assert "On held-out rows" not in report.page(fitted, data)

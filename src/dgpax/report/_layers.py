@@ -24,9 +24,18 @@ def layers_section(fitted: AbstractFit, data: Dataset, seed: int = 0) -> Tag:
     return section(
         "layers",
         "What each layer does",
+        heaviest_of_many(fitted),
         table(("layer", "what it is", "outputs", "inducing variables"), rows, wide=(3,)),
         _uncertainty(fitted, data, seed),
     )
+
+
+def heaviest_of_many(fitted: AbstractFit) -> Tag | None:
+    """That a fit is a mixture, where its model is one of several."""
+    weights = [weight for weight, _ in fitted.parts]
+    if len(weights) == 1:
+        return None
+    return tag("p", f"Predictions are a mixture of {len(weights)} models; this is one of those with the most weight.")
 
 
 def _describe(index: int, layer: AbstractLayer) -> tuple[str, str, str, str]:

@@ -24,7 +24,7 @@ from ._html import Node, Tag, name, section, table, tag
 from ._inputs import inputs_of
 from ._judge import Classification
 from ._judgement import Judgement, judgement
-from ._layers import layers_section
+from ._layers import heaviest_of_many, layers_section
 from ._relevance import relevance_section
 from ._style import CSS
 from ._text import shown
@@ -125,7 +125,7 @@ def _judged(judged: Judgement, encoding: Encoding | None, classes: Sequence[str]
         names = data.output_names or tuple(f"y{i}" for i in range(data.num_outputs))
         good, parts = _regression.findings(scored), _regression.sections(judged, scored, names)
     first = cards([*good, *about_honesty(found, judged.unfinished)])
-    return [first, *parts, checks_section(found, judged.how)]
+    return [first, *parts, checks_section(found)]
 
 
 def _parameters(fitted: AbstractFit) -> Tag:
@@ -133,6 +133,7 @@ def _parameters(fitted: AbstractFit) -> Tag:
     return section(
         "parameters",
         "Parameters",
+        heaviest_of_many(fitted),
         tag("p", "Of the model, in standardised units.", class_="muted"),
         table(
             PARAMETER,

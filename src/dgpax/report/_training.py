@@ -18,7 +18,8 @@ def training_section(report: FitReport) -> Tag:
     words = [
         ("inference", f"{report.inference}, by {report.engine}"),
         ("stopped because", report.stopped_because),
-        ("steps", f"{report.steps:,} in {report.seconds:.1f} s"),
+        ("steps", f"{report.steps:,}"),
+        ("seconds", f"{report.seconds:.1f}"),
         ("trained parameters", f"{report.num_parameters:,}"),
         ("objective", f"{number(report.objective_start)} at the start, {number(report.objective_end)} at the end"),
         ("rejected steps", f"{report.rejected_steps:,}"),

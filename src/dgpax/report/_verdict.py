@@ -39,13 +39,13 @@ def about_honesty(honesty: Honesty, unfinished: FitReport | None) -> list[Findin
     return [Finding(honesty.word, honesty.sentence, honesty.mood), Finding(UNFINISHED, unfinished.advice, "so-so")]
 
 
-def checks_section(honesty: Honesty, how: str) -> Tag:
+def checks_section(honesty: Honesty) -> Tag:
     """What the verdict rests on."""
     rows = [(STATES[check.state], check.what, check.found, check.chance) for check in honesty.checks]
     return section(
         "checks",
         "What the verdict rests on",
-        tag("p", f"{how} “By chance” is where a calibrated model would be, 99 times in a hundred. "
+        tag("p", "“By chance” is where a calibrated model would be, 99 times in a hundred. "
                  "“Open” means that there are too few rows to rule out that it is ten points off."),
         table(("", "what", "found", "by chance"), rows, wide=(2,), numbers=4),
     )  # fmt: skip
